@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* On every second tick of one thread of the controller, does what a selected sample does: has another one pay (nearly) nothing. What those ticks
- * cost the first thread beyond the others, and the second beyond its payment, is the overhead of a selected sample and of a payment. Without task
- * work there is one thread, which its own ticks have pay. Run by the controller before the program starts. */
+/* On every second tick of one thread of the controller, does what a selected sample does: has
+ * another one pay (nearly) nothing. What those ticks cost the first thread beyond the others, and
+ * the second beyond its payment, is the overhead of a selected sample and of a payment. Without
+ * task work there is one thread, which its own ticks have pay. Run by the controller before the
+ * program starts. */
 #pragma once
 
 #include "bpf/pay.h"
@@ -29,7 +31,8 @@ int calibrate_tick(struct bpf_perf_event_data *ctx)
 	struct task_struct *current = bpf_get_current_task_btf(), *task;
 	u64 now = bpf_ktime_get_ns();
 
-	/* A signal is raised only on the way back to user mode; the others need not care, but are to be alike. */
+	/* A signal is raised only on the way back to user mode; the others need not care, but are
+	 * to be alike. */
 	if (!calibration.payer || (u32)current->pid != calibration.asker || (ctx->regs.cs & 3) != 3)
 		return 0;
 	calibration.ticks++;
@@ -44,6 +47,8 @@ int calibrate_tick(struct bpf_perf_event_data *ctx)
 		return 0;
 	calibration.kicks += calibrate_ask(task, now);
 	bpf_task_release(task);
-	calibration.asking_ns += bpf_ktime_get_ns() - now; /* the same that sample_tick() measures of a selected sample */
+	calibration.asking_ns +=
+		bpf_ktime_get_ns() -
+		now; /* the same that sample_tick() measures of a selected sample */
 	return 0;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Counts samples for `cozbpf collect`: which process, which image, which place in it. Nothing is recorded for each sample, and nothing of the ledger
- * is in here. After DCPI's interrupt handler (Anderson et al., Continuous Profiling: Where Have All the Cycles Gone?, TOCS 1997, section 4.2): a
- * table of buckets for each CPU, where a full bucket gives one entry away. */
+/* Counts samples for `cozbpf collect`: which process, which image, which place in it. Nothing is
+ * recorded for each sample, and nothing of the ledger is in here. After DCPI's interrupt handler
+ * (Anderson et al., Continuous Profiling: Where Have All the Cycles Gone?, TOCS 1997, section 4.2):
+ * a table of buckets for each CPU, where a full bucket gives one entry away. */
 #include "bpf/kernel.h"
 #include "shared/collect.h"
 
@@ -82,7 +83,8 @@ struct task_struct___collect {
 
 #pragma clang attribute pop
 
-const volatile unsigned int collect_scoped = 0; /* only tasks below the control group in collect_scope */
+const volatile unsigned int collect_scoped =
+	0; /* only tasks below the control group in collect_scope */
 
 unsigned int collect_half = 0; /* which of its two tables a CPU counts in */
 struct collect_cpu collect_cpus[COLLECT_MAX_CPUS] = {};
@@ -142,10 +144,13 @@ static __always_inline u64 changed_ns(struct inode *i)
 	struct inode___underlined *between = (void *)i;
 
 	if (bpf_core_field_exists(i->i_mtime_sec))
-		return (u64)BPF_CORE_READ(i, i_mtime_sec) * 1000000000 + BPF_CORE_READ(i, i_mtime_nsec);
+		return (u64)BPF_CORE_READ(i, i_mtime_sec) * 1000000000 +
+		       BPF_CORE_READ(i, i_mtime_nsec);
 	if (bpf_core_field_exists(older->i_mtime))
-		return (u64)BPF_CORE_READ(older, i_mtime.tv_sec) * 1000000000 + (u64)BPF_CORE_READ(older, i_mtime.tv_nsec);
-	return (u64)BPF_CORE_READ(between, __i_mtime.tv_sec) * 1000000000 + (u64)BPF_CORE_READ(between, __i_mtime.tv_nsec);
+		return (u64)BPF_CORE_READ(older, i_mtime.tv_sec) * 1000000000 +
+		       (u64)BPF_CORE_READ(older, i_mtime.tv_nsec);
+	return (u64)BPF_CORE_READ(between, __i_mtime.tv_sec) * 1000000000 +
+	       (u64)BPF_CORE_READ(between, __i_mtime.tv_nsec);
 }
 
 static long found(struct task_struct *task, struct vm_area_struct *vma, struct place *p)
@@ -169,14 +174,16 @@ static long found(struct task_struct *task, struct vm_area_struct *vma, struct p
 	p->file.changed_ns = changed_ns(inode);
 	p->file.owner = BPF_CORE_READ(inode, i_uid.val);
 	p->file.is_fuse = BPF_CORE_READ(inode, i_sb, s_magic) == FUSE_SUPER_MAGIC;
-	bpf_probe_read_kernel_str(p->name, sizeof(p->name), BPF_CORE_READ(file, f_path.dentry, d_name.name));
+	bpf_probe_read_kernel_str(p->name, sizeof(p->name),
+				  BPF_CORE_READ(file, f_path.dentry, d_name.name));
 	return 0;
 }
 
 /* Tells the controller of a process that has it mapped, so that it can look for the path. */
 static __always_inline void tell(struct collect_image *i, const struct place *p, u32 pid, u64 now)
 {
-	struct collect_news n = {.image = i->id, .pid = pid, .start = p->start, .end = p->end, .file = p->file};
+	struct collect_news n = {
+		.image = i->id, .pid = pid, .start = p->start, .end = p->end, .file = p->file};
 
 	__builtin_memcpy(n.name, p->name, sizeof(n.name));
 	i->asked_ns = now;
@@ -195,7 +202,8 @@ static __always_inline u32 image_of(const struct place *p, u32 pid)
 		made.id = __sync_fetch_and_add(&collect_next_image, 1);
 		made.known = p->file.is_fuse;
 		__builtin_memcpy(made.name, p->name, sizeof(made.name));
-		/* Of two CPUs that find it at once one is the first; the number of the other one is never used. */
+		/* Of two CPUs that find it at once one is the first; the number of the other one is
+		 * never used. */
 		bpf_map_update_elem(&collect_images, &p->file, &made, BPF_NOEXIST);
 		i = bpf_map_lookup_elem(&collect_images, &p->file);
 		if (!i)
@@ -226,7 +234,9 @@ static __always_inline u32 who_is(struct task_struct___collect *task)
 static __always_inline void evict(struct collect_cpu *c, struct collect_entry *e)
 {
 	/* The controller is woken in time, but not for each. */
-	u64 flags = bpf_ringbuf_query(&collect_evicted, BPF_RB_AVAIL_DATA) > RING_BYTES / 2 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+	u64 flags = bpf_ringbuf_query(&collect_evicted, BPF_RB_AVAIL_DATA) > RING_BYTES / 2
+			    ? BPF_RB_FORCE_WAKEUP
+			    : BPF_RB_NO_WAKEUP;
 
 	c->evicted++;
 	if (bpf_ringbuf_output(&collect_evicted, e, sizeof(*e), flags) < 0)
@@ -235,14 +245,16 @@ static __always_inline void evict(struct collect_cpu *c, struct collect_entry *e
 
 static __always_inline bool same(const struct collect_entry *a, const struct collect_entry *b)
 {
-	return a->offset == b->offset && a->image == b->image && a->who == b->who && a->event == b->event;
+	return a->offset == b->offset && a->image == b->image && a->who == b->who &&
+	       a->event == b->event;
 }
 
 static __always_inline void count(struct collect_cpu *c, u32 cpu, const struct collect_entry *e)
 {
-	/* Multiplication by odd constants near the golden ratio's part of 2^64 and 2^32 (Knuth, The Art of Computer Programming, volume 3,
-	 * section 6.4). */
-	u64 hash = (e->offset ^ ((u64)e->image << 40) ^ ((u64)e->who << 20) ^ e->event) * 0x9e3779b97f4a7c15;
+	/* Multiplication by odd constants near the golden ratio's part of 2^64 and 2^32 (Knuth, The
+	 * Art of Computer Programming, volume 3, section 6.4). */
+	u64 hash = (e->offset ^ ((u64)e->image << 40) ^ ((u64)e->who << 20) ^ e->event) *
+		   0x9e3779b97f4a7c15;
 	u32 key = (2 * cpu + collect_half) * COLLECT_BUCKETS + (u32)(hash >> 32) % COLLECT_BUCKETS;
 	struct collect_bucket *b = bpf_map_lookup_elem(&collect_table, &key);
 	struct collect_entry *least = NULL;
@@ -269,7 +281,8 @@ static __always_inline void count(struct collect_cpu *c, u32 cpu, const struct c
 	least->count = 1;
 }
 
-/* An interrupt has a stack of its own; what it interrupted while it was on the task's stack is the task's. */
+/* An interrupt has a stack of its own; what it interrupted while it was on the task's stack is the
+ * task's. */
 static __always_inline bool in_interrupt(struct task_struct___collect *task, u64 sp)
 {
 	u64 stack = (u64)BPF_CORE_READ(task, stack);

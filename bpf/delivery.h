@@ -7,8 +7,9 @@
 
 #define NET_RX_SOFTIRQ 3 /* include/linux/interrupt.h */
 
-/* What a thread sends over the loopback device is delivered by a softirq, on the interrupt stack but before its system call returns: who is
- * woken by that waited for the sender. From its own raise of the softirq to the end of that, the thread is the waker. */
+/* What a thread sends over the loopback device is delivered by a softirq, on the interrupt stack
+ * but before its system call returns: who is woken by that waited for the sender. From its own
+ * raise of the softirq to the end of that, the thread is the waker. */
 static __always_inline bool delivers_own(const struct task_struct *current)
 {
 	u32 me = cpu_index();
@@ -49,8 +50,8 @@ int BPF_PROG(edge_softirq_exit, unsigned int vec)
 	return 0;
 }
 
-/* A timer can interrupt a delivery, and whom it wakes has not waited for the sender: by chance alone, a busy server would wake the threads that sleep
- * beside it. */
+/* A timer can interrupt a delivery, and whom it wakes has not waited for the sender: by chance
+ * alone, a busy server would wake the threads that sleep beside it. */
 SEC("tp_btf/hrtimer_expire_entry")
 int edge_timer(void *ctx)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The scheduler's events: who waits for whom (R3), for a CPU (R4), who is born (R5) and who runs where. */
+/* The scheduler's events: who waits for whom (R3), for a CPU (R4), who is born (R5) and who runs
+ * where. */
 #pragma once
 
 #include "bpf/latency.h"
@@ -31,16 +32,19 @@ static __always_inline void cpu_advance(struct abi_cpu *c, bool idle, u64 epoch,
 	c->epoch = epoch;
 }
 
-/* Does @t only come by to go on sleeping off what it owes (pay_asleep)? In virtual time it is not awake yet, so it has not had the CPU. Were the
- * CPU's clock to be its own, the thread that gets the CPU next would have to stay and pay the sleeper's debt as well. */
+/* Does @t only come by to go on sleeping off what it owes (pay_asleep)? In virtual time it is not
+ * awake yet, so it has not had the CPU. Were the CPU's clock to be its own, the thread that gets
+ * the CPU next would have to stay and pay the sleeper's debt as well. */
 static __always_inline bool is_transient_wake(const struct thread *t, bool pays_in_shim)
 {
-	return config.payer != ABI_PAY_SLEEP && (t->pause.owes_sleep || (pays_in_shim && t->pause.sleeps));
+	return config.payer != ABI_PAY_SLEEP &&
+	       (t->pause.owes_sleep || (pays_in_shim && t->pause.sleeps));
 }
 
 #define TASK_DEAD 0x80 /* include/linux/sched.h: its last switch */
 
-static __always_inline void leave(struct task_struct *prev, struct abi_cpu *c, bool runnable, bool disk, bool dead, u64 epoch, u64 now)
+static __always_inline void leave(struct task_struct *prev, struct abi_cpu *c, bool runnable,
+				  bool disk, bool dead, u64 epoch, u64 now)
 {
 	struct abi_totals *sum = totals_here();
 	struct thread *t = thread_get(prev);
@@ -76,7 +80,8 @@ static __always_inline void leave(struct task_struct *prev, struct abi_cpu *c, b
 	pays_in_shim = thread_pays_in_shim(t);
 	local = expected_local(t, 0);
 	before = cpu_clock(c, now - c->since, epoch);
-	passed = is_transient_wake(t, pays_in_shim) | (t->wait.last_wake_external & (local < before)) | t->polls;
+	passed = is_transient_wake(t, pays_in_shim) |
+		 (t->wait.last_wake_external & (local < before)) | t->polls;
 	c->passed = passed;
 	/* The clock of the thread that it took the CPU from is there still. */
 	if (!t->wait.came)
@@ -91,9 +96,10 @@ static __always_inline void leave(struct task_struct *prev, struct abi_cpu *c, b
 	}
 }
 
-/* How long @t waited behind tasks out of scope, of its @waited. Exact on the CPU where it became runnable; elsewhere, if such a task just
- * left, what ran there since the scope did. */
-static __always_inline u64 outside_wait(const struct thread *t, const struct abi_cpu *c, u32 me, bool behind_task, u64 waited, u64 now)
+/* How long @t waited behind tasks out of scope, of its @waited. Exact on the CPU where it became
+ * runnable; elsewhere, if such a task just left, what ran there since the scope did. */
+static __always_inline u64 outside_wait(const struct thread *t, const struct abi_cpu *c, u32 me,
+					bool behind_task, u64 waited, u64 now)
 {
 	u64 f = 0;
 
@@ -104,16 +110,18 @@ static __always_inline u64 outside_wait(const struct thread *t, const struct abi
 	return f < waited ? f : waited;
 }
 
-/* R4's clock of the CPU that @t waited for. If no thread in scope was on it meanwhile, @t waited for none: the CPU is level, like an idle one. */
+/* R4's clock of the CPU that @t waited for. If no thread in scope was on it meanwhile, @t waited
+ * for none: the CPU is level, like an idle one. */
 static __always_inline s64 cpu_local(const struct abi_cpu *c, const struct thread *t)
 {
 	return c->scope_left > t->wait.runnable_at ? c->local : global_now();
 }
 
-#define SHORT_WAIT_NS 100000 /* much less than any distance between samples: not worth finer ones */
+#define SHORT_WAIT_NS 100000 /* much less than any distance between samples: not worth finer ones \
+			      */
 
-static __always_inline void enter(struct task_struct *next, struct abi_cpu *c, u32 me, bool preempts, bool outside, bool behind_task, u64 epoch,
-				  u64 now)
+static __always_inline void enter(struct task_struct *next, struct abi_cpu *c, u32 me,
+				  bool preempts, bool outside, bool behind_task, u64 epoch, u64 now)
 {
 	struct abi_totals *sum = totals_here();
 	struct thread *t = thread_get(next);
@@ -159,14 +167,19 @@ static __always_inline void enter(struct task_struct *next, struct abi_cpu *c, u
 	t->wait.cpu_edge = 0;
 	if (experiment_active(epoch)) {
 		thread_enter(t, epoch);
-		/* In the middle of a payment by the shim, the wait is part of what the shim reports as paid: thread_overwaited. */
-		if (config.rq_edges && t->wait.runnable_at && !paying && !experiment_slows(epoch) && !waits_for_cpu(epoch))
+		/* In the middle of a payment by the shim, the wait is part of what the shim reports
+		 * as paid: thread_overwaited. */
+		if (config.rq_edges && t->wait.runnable_at && !paying && !experiment_slows(epoch) &&
+		    !waits_for_cpu(epoch))
 			t->wait.cpu_edge =
-				thread_cpu_edge(t, cpu_local(c, t), outside || *(volatile unsigned short *)&c->passed, now - t->wait.runnable_at);
+				thread_cpu_edge(t, cpu_local(c, t),
+						outside || *(volatile unsigned short *)&c->passed,
+						now - t->wait.runnable_at);
 		pay_awake(t);
 	}
 	/* If nobody had the CPU, it was waking up. */
-	if (t->wait.runnable_at && !paying && !(outside && !behind_task && t->wait.runnable_cpu == me))
+	if (t->wait.runnable_at && !paying &&
+	    !(outside && !behind_task && t->wait.runnable_cpu == me))
 		wait_for_cpu(t, now - t->wait.runnable_at - beside, epoch, now, sum);
 	/* What it earned by its wait comes before what it owes. */
 	if (!wait_ask(next, t) && experiment_active(epoch))
@@ -175,7 +188,8 @@ static __always_inline void enter(struct task_struct *next, struct abi_cpu *c, u
 }
 
 SEC("tp_btf/sched_switch")
-int BPF_PROG(edge_switch, bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int prev_state)
+int BPF_PROG(edge_switch, bool preempt, struct task_struct *prev, struct task_struct *next,
+	     unsigned int prev_state)
 {
 	u32 me = cpu_index();
 	u64 now = bpf_ktime_get_ns(), epoch = *(volatile u64 *)&control.epoch;
@@ -183,7 +197,8 @@ int BPF_PROG(edge_switch, bool preempt, struct task_struct *prev, struct task_st
 	struct abi_cpu *c = &cpus[me];
 
 	if (scope)
-		leave(prev, c, runnable, wait_is_disk(prev, prev_state), prev_state & TASK_DEAD, epoch, now);
+		leave(prev, c, runnable, wait_is_disk(prev, prev_state), prev_state & TASK_DEAD,
+		      epoch, now);
 	else
 		cpu_advance(c, prev->pid == 0, epoch, now);
 	if (config.many)
@@ -230,7 +245,9 @@ int BPF_PROG(edge_waking, struct task_struct *p)
 		w->wait.outside_mark = c->outside_ns;
 		w->wait.stopped_mark = stopped_on(cpu);
 		if (!c->tid && !c->idle && now > c->since)
-			w->wait.outside_mark += now - c->since; /* the time of the task on the CPU so far was before us */
+			w->wait.outside_mark +=
+				now -
+				c->since; /* the time of the task on the CPU so far was before us */
 	}
 	/* In the middle of a payment it waits for nobody. */
 	if (pays_in_shim)

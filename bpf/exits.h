@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Does an instruction with a probe on it leave its function this time? Only branches out of a function and jumps by pointer are asked; the thread is
- * about to execute them, so its registers and flags say it. */
+/* Does an instruction with a probe on it leave its function this time? Only branches out of a
+ * function and jumps by pointer are asked; the thread is about to execute them, so its registers
+ * and flags say it. */
 #pragma once
 
 #include "bpf/maps.h"
 
 struct abi_exit exits[ABI_MAX_EXITS] __weak SEC(".bss") = {};
 
-/* A thread's registers, by number as in struct pt_regs. The verifier lets nobody choose a field of the context at run time. */
+/* A thread's registers, by number as in struct pt_regs. The verifier lets nobody choose a field of
+ * the context at run time. */
 union exit_registers {
 	struct user_regs named;
 	u64 all[ABI_NO_REGISTER];
@@ -22,7 +24,8 @@ static __always_inline u64 exit_register(const union exit_registers *r, u32 numb
 /* Conditions in the order of the opcodes; an odd one is the opposite of the one before it. */
 static __always_inline bool exit_condition(u64 flags, u32 condition)
 {
-	bool carry = flags & 1, parity = flags & 4, zero = flags & 0x40, sign = flags & 0x80, overflow = flags & 0x800, holds;
+	bool carry = flags & 1, parity = flags & 4, zero = flags & 0x40, sign = flags & 0x80,
+	     overflow = flags & 0x800, holds;
 
 	switch (condition >> 1) {
 	case 0:
@@ -53,9 +56,11 @@ static __always_inline bool exit_condition(u64 flags, u32 condition)
 	return holds != (condition & 1);
 }
 
-static __always_inline bool exit_target(const union exit_registers *r, const struct abi_exit *x, u64 *ret)
+static __always_inline bool exit_target(const union exit_registers *r, const struct abi_exit *x,
+					u64 *ret)
 {
-	u64 at = exit_register(r, x->base) + exit_register(r, x->index) * x->scale + x->displacement;
+	u64 at =
+		exit_register(r, x->base) + exit_register(r, x->index) * x->scale + x->displacement;
 
 	if (!x->memory) {
 		*ret = at;

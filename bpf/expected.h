@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What a thread has earned and is not booked for yet. Of two threads side by side in the selected line one is sampled later; until then its local
- * says that it is behind. It is not: clocks are compared with what is expected to be booked, and nobody pays what may turn out to be earned.
+/* What a thread has earned and is not booked for yet. Of two threads side by side in the selected
+ * line one is sampled later; until then its local says that it is behind. It is not: clocks are
+ * compared with what is expected to be booked, and nobody pays what may turn out to be earned.
  * --sync pthread knows executions by CPU only; there this all is 0. */
 #pragma once
 
@@ -36,12 +37,16 @@ static __always_inline void expected_allow(struct thread *t, u64 now, u64 q16)
 
 	if (sync_by_calls())
 		return;
-	t->clock.deferrable = ledger_deferrable(expected_unseen(t, now), t->clock.earned, t->clock.seen, q16) + (kept > 0 ? kept : 0);
+	t->clock.deferrable =
+		ledger_deferrable(expected_unseen(t, now), t->clock.earned, t->clock.seen, q16) +
+		(kept > 0 ? kept : 0);
 }
 
-/* What a thread that ends has left unbooked is left to the next child of its maker, as if that were the same thread going on: of many that
- * live for less than a sample's distance, none would be booked for what it did, or some other thread would. */
-static __always_inline void expected_transfer(struct thread *maker, const struct thread *t, s64 exec)
+/* What a thread that ends has left unbooked is left to the next child of its maker, as if that were
+ * the same thread going on: of many that live for less than a sample's distance, none would be
+ * booked for what it did, or some other thread would. */
+static __always_inline void expected_transfer(struct thread *maker, const struct thread *t,
+					      s64 exec)
 {
 	ADD(maker->sample.children.exec, exec);
 	if (t->account.epoch != maker->account.epoch || !t->clock.seen)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* --attribution inclusive: a sample belongs to every frame of its call chain that is in scope. Their call sites, each once however deep a
- * recursion is, are what is counted and what is compared with the selected line. */
+/* --attribution inclusive: a sample belongs to every frame of its call chain that is in scope.
+ * Their call sites, each once however deep a recursion is, are what is counted and what is compared
+ * with the selected line. */
 #pragma once
 
 #include "bpf/unwind.h"
@@ -17,7 +18,8 @@ static __always_inline bool selected(const struct abi_setup *s, u64 code)
 	return false;
 }
 
-/* Of this CPU's sample. Nothing else runs here between its walk and its count: samples do not interrupt each other. */
+/* Of this CPU's sample. Nothing else runs here between its walk and its count: samples do not
+ * interrupt each other. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -40,7 +42,8 @@ struct chain_walk {
 	u32 n;	     /* sites in chain_here */
 };
 
-/* Adds a site to the @n that are there, unless it is one of them; returns how many there are then. */
+/* Adds a site to the @n that are there, unless it is one of them; returns how many there are then.
+ */
 __noinline u32 chain_add(u32 n, u64 code)
 {
 	u32 zero = 0;
@@ -74,7 +77,8 @@ static long chain_walk_step(u32 i, struct chain_walk *w)
 /* How many sites are in scope, all of them in chain_here. */
 __noinline u32 chain_gather(u64 ip, u64 sp, u64 bp, bool in_call, u64 in_force)
 {
-	struct chain_walk w = {.frame = {.ip = ip, .sp = sp, .bp = bp, .exact = 1}, .modules = in_force};
+	struct chain_walk w = {.frame = {.ip = ip, .sp = sp, .bp = bp, .exact = 1},
+			       .modules = in_force};
 	u64 code;
 	u32 zero = 0;
 	struct abi_chain *c = bpf_map_lookup_elem(&chain_here, &zero);
@@ -90,7 +94,8 @@ __noinline u32 chain_gather(u64 ip, u64 sp, u64 bp, bool in_call, u64 in_force)
 	return w.n;
 }
 
-static __always_inline u64 sites_of_sample(const struct frame *interrupted, bool user, struct task_struct *task)
+static __always_inline u64 sites_of_sample(const struct frame *interrupted, bool user,
+					   struct task_struct *task)
 {
 	struct frame own = *interrupted;
 	bool in_call = frame_of_thread(&own, user, task);
@@ -98,7 +103,8 @@ static __always_inline u64 sites_of_sample(const struct frame *interrupted, bool
 	return chain_gather(own.ip, own.sp, own.bp, in_call, modules_of(task));
 }
 
-/* Counts the sites in chain_here together, for a sample that stands for @weight ns. Verified once, like all that returns a number and is not inlined.
+/* Counts the sites in chain_here together, for a sample that stands for @weight ns. Verified once,
+ * like all that returns a number and is not inlined.
  */
 __noinline int chain_count_sample(u64 weight)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The few kernel types in use, written by hand; offsets come from the running kernel's BTF (CO-RE). */
+/* The few kernel types in use, written by hand; offsets come from the running kernel's BTF (CO-RE).
+ */
 #pragma once
 
 typedef unsigned char __u8;
@@ -44,9 +45,16 @@ enum { BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
 enum pid_type { PIDTYPE_PID = 0 };
 /* task_struct.flags (include/linux/sched.h): do_exit() has begun; a thread of the kernel's; of a
  * process, but never in user mode: io_uring's, or another subsystem's (6.4). */
-enum { PF_EXITING = 4, PF_IO_WORKER = 0x10, PF_WQ_WORKER = 0x20, PF_USER_WORKER = 0x4000, PF_KTHREAD = 0x200000 };
+enum {
+	PF_EXITING = 4,
+	PF_IO_WORKER = 0x10,
+	PF_WQ_WORKER = 0x20,
+	PF_USER_WORKER = 0x4000,
+	PF_KTHREAD = 0x200000
+};
 
-/* x86-64's calls that wait for a time, or for a time at most (arch/x86/entry/syscalls/syscall_64.tbl). */
+/* x86-64's calls that wait for a time, or for a time at most
+ * (arch/x86/entry/syscalls/syscall_64.tbl). */
 enum {
 	SYS_POLL = 7,
 	SYS_SELECT = 23,
@@ -142,7 +150,8 @@ struct pid {
 };
 
 struct seccomp {
-	int mode; /* 0: the task may make all system calls. Without CONFIG_SECCOMP there is no such field */
+	int mode; /* 0: the task may make all system calls. Without CONFIG_SECCOMP there is no such
+		     field */
 };
 
 typedef s64 time64_t;
@@ -179,7 +188,8 @@ struct task_struct {
 	unsigned in_iowait : 1;
 };
 
-/* Never looked into; but libbpf compares a callback's type with the kernel's, and a mere declaration does not match. */
+/* Never looked into; but libbpf compares a callback's type with the kernel's, and a mere
+ * declaration does not match. */
 struct bpf_map {
 	u32 id;
 };
@@ -201,7 +211,8 @@ struct bpf_iter__task {
 
 /* The context of a perf_event program: uapi, so a fixed layout. */
 struct user_regs {
-	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp, ss;
+	unsigned long r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip,
+		cs, flags, sp, ss;
 };
 
 struct bpf_perf_event_data {

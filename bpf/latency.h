@@ -1,24 +1,29 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Latency points: intervals from a visit of one point to a visit of another, by the same thread or with the same key.
+/* Latency points: intervals from a visit of one point to a visit of another, by the same thread or
+ * with the same key.
  *
- * An interval's length is the difference of the virtual clocks (now - local) of the thread that ends it and the one that began it. That
- * is what it would be if the selected line were as fast as pretended: the ledger makes all events happen in the order of the
- * virtual clocks (thread.h; the virtual clock is Coz's: Curtsinger and Berger, SOSP 2015: a pause that a thread
- * executes shifts what it does next, and the effective time is what remains without the pauses). So a pause in the interval
- * is no latency of the program (local grows by exactly that much, R2), nor is one that the thread still owes (at its end the
- * interval is as far behind as at its begin); the line's own execution counts (1 - s) of itself (R1); and of the time that a
- * thread was blocked there goes what its waker had been paused for (R3). The growth of G would do for the mean, as Coz
- * has it in Little's law, since everybody pays sooner or later; a single interval of a millisecond needs to know whether
- * this thread paid in it.
+ * An interval's length is the difference of the virtual clocks (now - local) of the thread that
+ * ends it and the one that began it. That is what it would be if the selected line were as fast as
+ * pretended: the ledger makes all events happen in the order of the virtual clocks (thread.h; the
+ * virtual clock is Coz's: Curtsinger and Berger, SOSP 2015: a pause that a thread executes shifts
+ * what it does next, and the effective time is what remains without the pauses). So a pause in the
+ * interval is no latency of the program (local grows by exactly that much, R2), nor is one that the
+ * thread still owes (at its end the interval is as far behind as at its begin); the line's own
+ * execution counts (1 - s) of itself (R1); and of the time that a thread was blocked there goes
+ * what its waker had been paused for (R3). The growth of G would do for the mean, as Coz has it in
+ * Little's law, since everybody pays sooner or later; a single interval of a millisecond needs to
+ * know whether this thread paid in it.
  *
- * What a selected sample earns stands for all execution since the sample before, so single intervals would be off by up to what the line
- * gains between two samples, one up and the next one down. Their sum is not, with what is expected to be booked (expected.h), and the
- * mean is made of it; it is signed, since an interval may end before it began. For the histogram the clocks are smoothed (smooth.h). Where one thread
- * begins and another ends, their smoothed clocks must have something to do with each other: a thread that is woken, and takes over the waker's clock,
- * takes over its smoothed one (latency_woken).
+ * What a selected sample earns stands for all execution since the sample before, so single
+ * intervals would be off by up to what the line gains between two samples, one up and the next one
+ * down. Their sum is not, with what is expected to be booked (expected.h), and the mean is made of
+ * it; it is signed, since an interval may end before it began. For the histogram the clocks are
+ * smoothed (smooth.h). Where one thread begins and another ends, their smoothed clocks must have
+ * something to do with each other: a thread that is woken, and takes over the waker's clock, takes
+ * over its smoothed one (latency_woken).
  *
- * Local starts anew with each experiment (R7), and speedups differ: only an interval that lies in one experiment has a
- * length. */
+ * Local starts anew with each experiment (R7), and speedups differ: only an interval that lies in
+ * one experiment has a length. */
 #pragma once
 
 #include "bpf/thread.h"
@@ -67,8 +72,8 @@ struct {
 	__type(value, struct latency_shares);
 } shares __weak SEC(".maps");
 
-/* The argument registers of the System V calling convention. The barriers keep the compiler from joining the loads into one
- * of a computed address, which the verifier refuses for a context. */
+/* The argument registers of the System V calling convention. The barriers keep the compiler from
+ * joining the loads into one of a computed address, which the verifier refuses for a context. */
 static __always_inline u64 latency_argument(const struct pt_regs *regs, u32 n)
 {
 	u64 v = 0;
@@ -93,7 +98,8 @@ static __always_inline u64 latency_speedup(u64 epoch)
 	return control.setups[(epoch >> 1) & 1].speedup_q16;
 }
 
-/* What @t executed since its last mark. @now is this CPU's, where it runs or ran last; a thread that is off its CPU executes nothing. */
+/* What @t executed since its last mark. @now is this CPU's, where it runs or ran last; a thread
+ * that is off its CPU executes nothing. */
 static __always_inline s64 latency_exec(const struct thread *t, u64 now)
 {
 	const struct abi_cpu *c = cpu_here();
@@ -101,14 +107,16 @@ static __always_inline s64 latency_exec(const struct thread *t, u64 now)
 
 	if (n_latencies == 0)
 		return 0;
-	/* Without the scheduler's events nobody notes when it began to run: what of that was waiting is taken off (latency_waited). */
+	/* Without the scheduler's events nobody notes when it began to run: what of that was
+	 * waiting is taken off (latency_waited). */
 	if (sync_by_calls() && c)
 		from = c->sampled_at;
 	return t->smooth.exec + (from && now > from ? (s64)(now - from) : 0);
 }
 
 /* A sample of @t, @exec after its last mark, for which @booked was added to its local. */
-static __always_inline void latency_sampled(struct thread *t, s64 exec, bool in_line, s64 booked, u64 q16)
+static __always_inline void latency_sampled(struct thread *t, s64 exec, bool in_line, s64 booked,
+					    u64 q16)
 {
 	if (n_latencies == 0)
 		return;
@@ -127,9 +135,11 @@ static __always_inline void latency_mark(struct thread *t, u64 epoch, u64 now)
 	ADD(t->smooth.exec, -exec);
 }
 
-/* @w was woken by @k at @now and goes on by its clock; local_k: the waker's local. @k: NULL where nobody knows who it was. If its clock was not
- * the waker's it was behind already, and its own goes on: this is not called. */
-static __always_inline void latency_woken(struct thread *w, const struct thread *k, s64 local_k, u64 epoch, u64 now)
+/* @w was woken by @k at @now and goes on by its clock; local_k: the waker's local. @k: NULL where
+ * nobody knows who it was. If its clock was not the waker's it was behind already, and its own goes
+ * on: this is not called. */
+static __always_inline void latency_woken(struct thread *w, const struct thread *k, s64 local_k,
+					  u64 epoch, u64 now)
 {
 	u64 q16 = latency_speedup(epoch);
 	s64 ahead;
@@ -137,7 +147,8 @@ static __always_inline void latency_woken(struct thread *w, const struct thread 
 	if (n_latencies == 0)
 		return;
 	/* The edge compared what is expected of both; the smoothed clocks say better. */
-	ahead = local_k - w->clock.local + (k ? smooth_now(&k->smooth, latency_exec(k, now), q16) : 0);
+	ahead = local_k - w->clock.local +
+		(k ? smooth_now(&k->smooth, latency_exec(k, now), q16) : 0);
 	smooth_woken(&w->smooth, latency_exec(w, now), ahead, q16, now);
 }
 
@@ -148,7 +159,8 @@ static __always_inline void latency_waited(struct thread *t, s64 ns)
 		ADD(t->smooth.exec, -ns);
 }
 
-static __always_inline void latency_opens(struct abi_latency *l, struct latency_key *key, struct thread *t, u32 tid, u64 epoch)
+static __always_inline void latency_opens(struct abi_latency *l, struct latency_key *key,
+					  struct thread *t, u32 tid, u64 epoch)
 {
 	struct latency_begin b = {}, *open = bpf_map_lookup_elem(&begins, key);
 
@@ -173,7 +185,8 @@ static __always_inline void latency_opens(struct abi_latency *l, struct latency_
 	}
 }
 
-static __always_inline void latency_closes(struct abi_latency *l, struct latency_key *key, struct thread *t, u32 tid, u64 epoch, u64 now)
+static __always_inline void latency_closes(struct abi_latency *l, struct latency_key *key,
+					   struct thread *t, u32 tid, u64 epoch, u64 now)
 {
 	const struct abi_setup *setup = &control.setups[(epoch >> 1) & 1];
 	struct latency_shares *learnt = bpf_map_lookup_elem(&shares, &key->latency);
@@ -193,7 +206,8 @@ static __always_inline void latency_closes(struct abi_latency *l, struct latency
 		length -= t->clock.local - b->local;
 		length -= t->smooth.ahead - b->smooth.ahead;
 		if (learnt)
-			length = smooth_length(&t->smooth, &b->smooth, b->ns, b->tid == tid, length, setup->speedup_q16, learnt->of,
+			length = smooth_length(&t->smooth, &b->smooth, b->ns, b->tid == tid, length,
+					       setup->speedup_q16, learnt->of,
 					       setup->intervals[0].lo);
 		bucket = histogram_bucket(length > 0 ? (u64)length : 0);
 		if (bucket < HISTOGRAM_BUCKETS)
@@ -205,9 +219,11 @@ static __always_inline void latency_closes(struct abi_latency *l, struct latency
 	ADD(l->closed, 1);
 }
 
-/* A visit of point @i at @now. @regs: where the point has a function's arguments, else NULL. @t: the visitor with its
- * payments folded in, NULL while no experiment runs. */
-static __always_inline void latency_visit(u32 i, struct task_struct *task, const struct pt_regs *regs, struct thread *t, u64 epoch, u64 now)
+/* A visit of point @i at @now. @regs: where the point has a function's arguments, else NULL. @t:
+ * the visitor with its payments folded in, NULL while no experiment runs. */
+static __always_inline void latency_visit(u32 i, struct task_struct *task,
+					  const struct pt_regs *regs, struct thread *t, u64 epoch,
+					  u64 now)
 {
 	const struct abi_latency_role *role = &latency_roles[i & (ABI_MAX_POINTS - 1)];
 	struct latency_key key = {};

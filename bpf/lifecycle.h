@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What begins and ends: processes that are followed, programs that they start, threads that leave their books behind. */
+/* What begins and ends: processes that are followed, programs that they start, threads that leave
+ * their books behind. */
 #pragma once
 
 #include "bpf/latency.h"
@@ -11,7 +12,8 @@ struct {
 	__uint(max_entries, 64 * 1024);
 } execs SEC(".maps");
 
-/* A new process is followed as its parent is. The address space is the parent's, or a copy of it. Returns whether it is in scope. */
+/* A new process is followed as its parent is. The address space is the parent's, or a copy of it.
+ * Returns whether it is in scope. */
 static __always_inline bool process_birth(struct task_struct *p, struct task_struct *current)
 {
 	struct abi_proc *parent = proc_of(current), child;
@@ -27,7 +29,8 @@ static __always_inline bool process_birth(struct task_struct *p, struct task_str
 	return child.flags & ABI_PROC_IN;
 }
 
-/* What @t, which ends, executed since its last sample. Without a kernel that finds its maker it is for the next sample on this CPU. */
+/* What @t, which ends, executed since its last sample. Without a kernel that finds its maker it is
+ * for the next sample on this CPU. */
 static __always_inline void exit_transfer(struct thread *t, u64 now)
 {
 	struct task_struct *maker = NULL;
@@ -52,8 +55,8 @@ static __always_inline void exit_transfer(struct thread *t, u64 now)
 	ADD(t->clock.exec, -exec);
 }
 
-/* A new image has no shim and no handler: the payment signal would kill it. The controller switches signals on again when the shim
- * has loaded. */
+/* A new image has no shim and no handler: the payment signal would kill it. The controller switches
+ * signals on again when the shim has loaded. */
 static __always_inline void lifecycle_exec(const struct task_struct *p)
 {
 	struct abi_proc *proc;
@@ -110,7 +113,9 @@ static __always_inline void lifecycle_exit(struct task_struct *p)
 
 			if (owed > 0)
 				ADD(sum->owed_at_exit, owed);
-			if (t->clock.local - t->account.start != t->account.earned + t->account.paid + t->account.credited + t->account.rq_credited)
+			if (t->clock.local - t->account.start !=
+			    t->account.earned + t->account.paid + t->account.credited +
+				    t->account.rq_credited)
 				count(COUNTER_imbalance);
 		}
 		exit_transfer(t, control.exit_ns);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Tells the controller at once when a process has mapped or unmapped libraries: the dynamic linker calls an empty function then, for
- * debuggers. */
+/* Tells the controller at once when a process has mapped or unmapped libraries: the dynamic linker
+ * calls an empty function then, for debuggers. */
 #include "bpf/maps.h"
 
 struct {

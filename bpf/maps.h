@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Maps, globals and kernel functions of the ledger's objects. All weak: every object defines them, the linker keeps one. */
+/* Maps, globals and kernel functions of the ledger's objects. All weak: every object defines them,
+ * the linker keeps one. */
 #pragma once
 
 #include "bpf/kernel.h"
@@ -20,9 +21,9 @@ struct abi_global global __weak SEC(".bss") = {};
 const volatile abi_u32 n_latencies __weak SEC(".rodata") = 0;
 
 /* What is known of a thread. Who may write what, and when:
- *   clock.local and account  the thread's own interrupt or pause, its waker while it is blocked, the switch that puts it on a
- *                            CPU: never two at once but for own interrupt against own pause, hence atomic adds
- *   wait.blocked_at          set when switched out, taken (exchanged) by the waker
+ *   clock.local and account  the thread's own interrupt or pause, its waker while it is blocked,
+ * the switch that puts it on a CPU: never two at once but for own interrupt against own pause,
+ * hence atomic adds wait.blocked_at          set when switched out, taken (exchanged) by the waker
  * Everything else belongs to the CPU that runs the thread or switches it. */
 struct thread {
 	struct clock clock;
@@ -34,37 +35,45 @@ struct thread {
 	struct {
 		u64 blocked_at, runnable_at, running_at;
 		u64 left_at;	  /* when it last left a CPU */
-		u64 outside_mark; /* the CPU's time of tasks out of scope when the thread became runnable */
+		u64 outside_mark; /* the CPU's time of tasks out of scope when the thread became
+				     runnable */
 		u64 stopped_mark; /* ... and for how long threads had been stopped on it */
-		s64 stretch;	  /* of its waits, what samples have stopped others for and it does not owe yet: too little to sleep */
+		s64 stretch; /* of its waits, what samples have stopped others for and it does not
+				owe yet: too little to sleep */
 		u32 runnable_cpu;
-		u64 weight;		/* of its last wait, if that is a sample and was ended from outside: what it stands for, ns; else 0 */
-		s64 cpu_edge;		/* what R4 changed when it got the CPU last */
-		u32 ended;		/* how many waits that sample stands for */
-		u32 kind;		/* of that wait: enum abi_wait */
-		u32 unbooked;		/* wait_over is to book it: only then is known what the thread owes */
-		u32 in_disk;		/* it left the CPU to wait uninterruptibly, or for a disk */
-		u32 preempted;		/* it took its CPU from a thread in scope that would have gone on */
-		u32 came;		/* ... and has earned since by the wait before: the next one on the CPU does not take over its clock */
-		u32 last_wake_external; /* it owed a sleep (pause.owes_sleep) at some time since it last blocked. In virtual time it is awake too
-					 * early by its debt, so the next thread on the CPU does not take over its clock (R4) */
+		u64 weight;   /* of its last wait, if that is a sample and was ended from outside:
+				 what it stands for, ns; else 0 */
+		s64 cpu_edge; /* what R4 changed when it got the CPU last */
+		u32 ended;    /* how many waits that sample stands for */
+		u32 kind;     /* of that wait: enum abi_wait */
+		u32 unbooked; /* wait_over is to book it: only then is known what the thread owes */
+		u32 in_disk;  /* it left the CPU to wait uninterruptibly, or for a disk */
+		u32 preempted; /* it took its CPU from a thread in scope that would have gone on */
+		u32 came; /* ... and has earned since by the wait before: the next one on the CPU
+			     does not take over its clock */
+		u32 last_wake_external; /* it owed a sleep (pause.owes_sleep) at some time since it
+					 * last blocked. In virtual time it is awake too early by
+					 * its debt, so the next thread on the CPU does not take
+					 * over its clock (R4) */
 	} wait;
 	struct {
-		u64 hold_from;				 /* holding: the time up to which it is paid; 0: not holding */
-		u64 held_until;				 /* the end of the last hold */
-		u64 asked_at;				 /* when the debt was noticed, for the latency; 0: nothing asked */
-		u64 signalled_at;			 /* when the last payment signal was raised */
-		u64 paying_off;				 /* time off the CPU since then */
+		u64 hold_from;	  /* holding: the time up to which it is paid; 0: not holding */
+		u64 held_until;	  /* the end of the last hold */
+		u64 asked_at;	  /* when the debt was noticed, for the latency; 0: nothing asked */
+		u64 signalled_at; /* when the last payment signal was raised */
+		u64 paying_off;	  /* time off the CPU since then */
 		u64 paying_waited;			 /* of that, runnable */
 		u64 paid_seen, delivery_seen, spun_seen; /* of the slot's counters, folded in */
-		u32 owes_sleep; /* an event outside of the scope ended its last wait: it must sleep its debt, not be held for it (R6) */
-		u32 sleeps;	/* the pause that the library takes, or is asked to take, is slept */
-		u32 pending;	/* a callback is scheduled */
-		u32 work;	/* which of its two task works is next */
+		u32 owes_sleep; /* an event outside of the scope ended its last wait: it must sleep
+				   its debt, not be held for it (R6) */
+		u32 sleeps;  /* the pause that the library takes, or is asked to take, is slept */
+		u32 pending; /* a callback is scheduled */
+		u32 work;    /* which of its two task works is next */
 		u32 last_slice; /* holding, and no further callback will go on with it */
 	} pause;
 	struct {
-		s64 unbooked;	   /* earned in the line and not booked yet: less than abi_setup.quantum_ns */
+		s64 unbooked;	   /* earned in the line and not booked yet: less than
+				      abi_setup.quantum_ns */
 		u64 unbooked_from; /* of that, what it began with and did not earn */
 		struct {
 			s64 exec;
@@ -73,7 +82,8 @@ struct thread {
 	} sample;
 	/* --sync pthread: a call that blocks. */
 	struct {
-		u32 blocked;   /* in one: pays nothing, what it owes may be credited when that returns ... */
+		u32 blocked; /* in one: pays nothing, what it owes may be credited when that returns
+				... */
 		u32 pays_once; /* ... but for once, before it wakes others */
 		s64 paid;      /* its payments when the call began */
 		u64 info;      /* where the call says who sent the signal */
@@ -104,7 +114,8 @@ struct work {
 	struct bpf_task_work tw;
 };
 
-/* Three for each slot: a payment that goes on schedules the other one of two, since the one that runs cannot be scheduled; and the end of a wait. */
+/* Three for each slot: a payment that goes on schedules the other one of two, since the one that
+ * runs cannot be scheduled; and the end of a wait. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 3 * SHIM_SLOTS);
@@ -146,9 +157,11 @@ struct {
 	__type(value, struct abi_point);
 } points __weak SEC(".maps");
 
-extern int bpf_send_signal_task(struct task_struct *task, int sig, enum pid_type type, u64 value) __ksym __weak; /* 6.13 */
-extern struct task_struct *bpf_task_from_pid(s32 pid) __ksym __weak; /* 6.2; in perf_event programs later */
-extern void bpf_preempt_disable(void) __ksym __weak;		     /* 6.11, as the next */
+extern int bpf_send_signal_task(struct task_struct *task, int sig, enum pid_type type,
+				u64 value) __ksym __weak; /* 6.13 */
+extern struct task_struct *
+bpf_task_from_pid(s32 pid) __ksym __weak;	     /* 6.2; in perf_event programs later */
+extern void bpf_preempt_disable(void) __ksym __weak; /* 6.11, as the next */
 extern void bpf_preempt_enable(void) __ksym __weak;
 extern void bpf_task_release(struct task_struct *p) __ksym __weak;
 
@@ -169,8 +182,9 @@ static __always_inline void count(enum abi_counter c)
 		ADD(t->counters[c], 1);
 }
 
-/* An index below @size, a power of two, that the verifier can see to be one. The barrier keeps clang from dropping the mask where it knows the
- * range by itself, and from indexing with another copy than the one that was masked: the verifier of Linux 6.1 does not connect the two. */
+/* An index below @size, a power of two, that the verifier can see to be one. The barrier keeps
+ * clang from dropping the mask where it knows the range by itself, and from indexing with another
+ * copy than the one that was masked: the verifier of Linux 6.1 does not connect the two. */
 static __always_inline u32 index_below(u32 i, u32 size)
 {
 	barrier_var(i);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* One program for each thing that a kernel may lack; each is loaded on its own to see whether it can be. Never attached. What needs a map or
- * a kernel function is in an object of its own (probe_*.bpf.c): a kernel that refuses that refuses all of the object. */
+/* One program for each thing that a kernel may lack; each is loaded on its own to see whether it
+ * can be. Never attached. What needs a map or a kernel function is in an object of its own
+ * (probe_*.bpf.c): a kernel that refuses that refuses all of the object. */
 #include "bpf/kernel.h"
 
 #include <bpf/bpf_helpers.h>

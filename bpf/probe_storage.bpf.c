@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Can task storage be made where the ledger makes it, in the interrupt of a sampling clock? Attached to a clock of the controller's own thread. */
+/* Can task storage be made where the ledger makes it, in the interrupt of a sampling clock?
+ * Attached to a clock of the controller's own thread. */
 #include "bpf/kernel.h"
 
 #include <bpf/bpf_helpers.h>
@@ -27,7 +28,9 @@ static long probe_step(u32 i, void *arg)
 SEC("?perf_event")
 int probe_storage(void *ctx)
 {
-	u64 *v = bpf_task_storage_get(&probe_storage_map, bpf_get_current_task_btf(), 0, BPF_LOCAL_STORAGE_GET_F_CREATE), *n;
+	u64 *v = bpf_task_storage_get(&probe_storage_map, bpf_get_current_task_btf(), 0,
+				      BPF_LOCAL_STORAGE_GET_F_CREATE),
+	    *n;
 	u32 made = v != NULL;
 
 	n = bpf_map_lookup_elem(&probe_ticks, &made);

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Progress points by probe: visits, and the time of the first and last one in the visitor's virtual clock; and of the first one after the
- * experiment's first part, in which the program gets used to it. */
+/* Progress points by probe: visits, and the time of the first and last one in the visitor's virtual
+ * clock; and of the first one after the experiment's first part, in which the program gets used to
+ * it. */
 #include "bpf/exits.h"
 #include "bpf/latency.h"
 
 /* In the middle of a pause by the library, whose system calls are not the program's. */
 static __always_inline bool visit_is_ours(struct task_struct *task, u64 epoch)
 {
-	struct thread *t = experiment_active(epoch) ? bpf_task_storage_get(&threads, task, 0, 0) : NULL;
+	struct thread *t =
+		experiment_active(epoch) ? bpf_task_storage_get(&threads, task, 0, 0) : NULL;
 
 	return t && thread_pays_in_shim(t);
 }
@@ -26,7 +28,8 @@ static __always_inline void visit_whole(struct task_struct *task, u32 i, const s
 	if (!regs && visit_is_ours(task, epoch))
 		return;
 	ADD(p->visits, 1);
-	if (!n_latencies && p->epoch == epoch && p->visits - p->first_visits >= ABI_POINT_MANY && p->visits % ABI_POINT_SKIP)
+	if (!n_latencies && p->epoch == epoch && p->visits - p->first_visits >= ABI_POINT_MANY &&
+	    p->visits % ABI_POINT_SKIP)
 		return;
 	if (!experiment_active(epoch)) {
 		latency_visit(i, task, regs, NULL, epoch, 0);
@@ -56,8 +59,8 @@ static __always_inline void visit_whole(struct task_struct *task, u32 i, const s
 	latency_visit(i, task, regs, t, epoch, now);
 }
 
-/* A kernel that preempts itself can do so in probes' programs. A second thread that comes by on that CPU meanwhile would find the point half
- * written. */
+/* A kernel that preempts itself can do so in probes' programs. A second thread that comes by on
+ * that CPU meanwhile would find the point half written. */
 static __always_inline void visit(struct task_struct *task, u32 i, const struct pt_regs *regs)
 {
 	if (config.has_preempt_disable)
@@ -93,7 +96,8 @@ int progress_multi(struct pt_regs *ctx)
 
 struct abi_syscalls syscalls SEC(".bss") = {};
 
-/* Of each CPU, the calls of threads in scope that are no visits: they are slowed down as well. A cache line each. */
+/* Of each CPU, the calls of threads in scope that are no visits: they are slowed down as well. A
+ * cache line each. */
 #define OTHERS_STEP 8
 abi_u64 other_enters[ABI_MAX_CPUS * OTHERS_STEP] SEC(".bss") = {};
 abi_u64 other_leaves[ABI_MAX_CPUS * OTHERS_STEP] SEC(".bss") = {};
@@ -131,7 +135,8 @@ int BPF_PROG(progress_leave, struct pt_regs *regs, long result)
 	return 0;
 }
 
-/* The same by perf, which lets nothing preempt them, where a BTF tracepoint's program can be preempted (tracepoints_preempted). */
+/* The same by perf, which lets nothing preempt them, where a BTF tracepoint's program can be
+ * preempted (tracepoints_preempted). */
 SEC("?tp")
 int progress_enter_traced(struct trace_event_raw_sys_enter *ctx)
 {

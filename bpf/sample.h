@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The timer samples: which line runs, and R1 when it is the selected one. Everything happens in the interrupt. */
+/* The timer samples: which line runs, and R1 when it is the selected one. Everything happens in the
+ * interrupt. */
 #pragma once
 
 #include "bpf/idle.h"
@@ -60,7 +61,8 @@ static long prompt_step(u32 i, struct prompt *p)
 }
 
 /* @t has raised G: has the others pay, and books for @t the time since @from that this took. */
-static __always_inline void prompt_others(struct thread *t, u64 now, u64 from, struct abi_totals *sum)
+static __always_inline void prompt_others(struct thread *t, u64 now, u64 from,
+					  struct abi_totals *sum)
 {
 	struct prompt p = {.now = now, .me = bpf_get_smp_processor_id()};
 	u64 asks = bpf_ktime_get_ns(), done;
@@ -72,24 +74,28 @@ static __always_inline void prompt_others(struct thread *t, u64 now, u64 from, s
 		thread_paid(t, ledger_asking(done - from, done - asks, p.asked, &control.hit), sum);
 }
 
-/* Without task work: the thread's own tick in user mode raises the signal. The interrupt returns to user mode, so no system call
- * can be disturbed. */
-static __always_inline void pay_at_tick(struct task_struct *task, struct thread *t, u64 now, struct abi_totals *sum)
+/* Without task work: the thread's own tick in user mode raises the signal. The interrupt returns to
+ * user mode, so no system call can be disturbed. */
+static __always_inline void pay_at_tick(struct task_struct *task, struct thread *t, u64 now,
+					struct abi_totals *sum)
 {
 	s64 owed = thread_due(t);
 
-	if (owed < config.threshold_ns || pay_waits(t) || pay_unanswered(t) || !pay_may_signal(task))
+	if (owed < config.threshold_ns || pay_waits(t) || pay_unanswered(t) ||
+	    !pay_may_signal(task))
 		return;
 	pay_note_latency(t, now, sum);
 	pay_signal(task, t, owed, config.payer != ABI_PAY_SLEEP && pay_asleep(t, owed), now);
 }
 
-/* A system call that is to begin again ends with one of these errors, ERESTARTSYS to ERESTART_RESTARTBLOCK (include/linux/errno.h). */
+/* A system call that is to begin again ends with one of these errors, ERESTARTSYS to
+ * ERESTART_RESTARTBLOCK (include/linux/errno.h). */
 #define RESTARTS_FROM 512
 #define RESTARTS_TO 516
 
-/* The same at the end of a system call: a thread that sleeps, works for a few microseconds and sleeps again has no tick in user mode. Not if the call
- * is to begin again: a handler that runs first would make it end with EINTR. Every system call of every process comes here. */
+/* The same at the end of a system call: a thread that sleeps, works for a few microseconds and
+ * sleeps again has no tick in user mode. Not if the call is to begin again: a handler that runs
+ * first would make it end with EINTR. Every system call of every process comes here. */
 SEC("?tp_btf/sys_exit")
 int BPF_PROG(pay_at_call, struct pt_regs *regs, long result)
 {
@@ -98,7 +104,8 @@ int BPF_PROG(pay_at_call, struct pt_regs *regs, long result)
 	struct abi_totals *sum = totals_here();
 	struct thread *t;
 
-	if (!experiment_active(epoch) || !in_scope(task) || (result >= -RESTARTS_TO && result <= -RESTARTS_FROM))
+	if (!experiment_active(epoch) || !in_scope(task) ||
+	    (result >= -RESTARTS_TO && result <= -RESTARTS_FROM))
 		return 0;
 	t = bpf_task_storage_get(&threads, task, 0, 0);
 	if (!t || !sum || t->account.epoch != epoch || thread_due(t) < config.threshold_ns)
@@ -113,13 +120,16 @@ int BPF_PROG(pay_at_call, struct pt_regs *regs, long result)
 /* Between the ticks of each CPU on average, with the periods that its clocks have now; ns. */
 abi_u64 spacings[ABI_MAX_CPUS] SEC(".bss") = {};
 
-/* A sample stands for all that its thread executed since its last one, on whatever CPU, and for what threads that ended here had left. The clock's
- * period would have the same mean, but ticks that come nearly at random are many or few by chance, and every one of them would be a pause: what a
- * line earned over a few milliseconds would be off by half, and short rounds would see large steps. This way it is off by the last distance only, and
- * no tick that a pause swallowed is missing. */
+/* A sample stands for all that its thread executed since its last one, on whatever CPU, and for
+ * what threads that ended here had left. The clock's period would have the same mean, but ticks
+ * that come nearly at random are many or few by chance, and every one of them would be a pause:
+ * what a line earned over a few milliseconds would be off by half, and short rounds would see large
+ * steps. This way it is off by the last distance only, and no tick that a pause swallowed is
+ * missing. */
 static __always_inline u64 take_weight(struct abi_cpu *c, struct thread *t, u64 now)
 {
-	s64 w = *(volatile s64 *)&c->exec, own = *(volatile s64 *)&t->clock.exec, most = (s64)(now - control.rested_ns);
+	s64 w = *(volatile s64 *)&c->exec, own = *(volatile s64 *)&t->clock.exec,
+	    most = (s64)(now - control.rested_ns);
 
 	/* Unknown: each tick stands for the mean distance on this CPU. */
 	if (sync_by_calls() && !config.has_switch)
@@ -135,9 +145,11 @@ static __always_inline u64 take_weight(struct abi_cpu *c, struct thread *t, u64 
 	return idle_weight(w > 0 ? w : 0);
 }
 
-/* The switch that put this thread on the CPU was not traced. Some tasks of the kernel leave a CPU so (seen on Linux 6.18 in a virtual
- * machine, some two to four times a second); without this nobody would ask the thread to pay until its next switch. Returns how long it waited. */
-static __always_inline u64 missed_switch_in(struct abi_cpu *c, struct task_struct *task, struct thread *t, u64 now)
+/* The switch that put this thread on the CPU was not traced. Some tasks of the kernel leave a CPU
+ * so (seen on Linux 6.18 in a virtual machine, some two to four times a second); without this
+ * nobody would ask the thread to pay until its next switch. Returns how long it waited. */
+static __always_inline u64 missed_switch_in(struct abi_cpu *c, struct task_struct *task,
+					    struct thread *t, u64 now)
 {
 	u64 from = t->wait.runnable_at;
 
@@ -166,7 +178,8 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 	bool in_line;
 	s64 earned, exec;
 
-	/* Reads of the context and of the task's registers must not be merged by the compiler: the verifier types them apart. */
+	/* Reads of the context and of the task's registers must not be merged by the compiler: the
+	 * verifier types them apart. */
 	asm volatile("" ::: "memory");
 	if (sync_by_calls()) {
 		if (config.has_switch)
@@ -190,10 +203,13 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 	if (experiment_active(epoch)) {
 		thread_enter(t, epoch);
 		thread_fold(t, now);
-		/* R4. The switch of the thread that left the CPU was not seen; a thread that runs is nearly level with G. */
-		if (waited && config.rq_edges && !thread_pays_in_shim(t) && !experiment_slows(epoch))
+		/* R4. The switch of the thread that left the CPU was not seen; a thread that runs
+		 * is nearly level with G. */
+		if (waited && config.rq_edges && !thread_pays_in_shim(t) &&
+		    !experiment_slows(epoch))
 			thread_cpu_edge(t, global_now(), true, waited);
-		/* A stopped thread runs nothing: neither a sample of the program nor a selected sample. */
+		/* A stopped thread runs nothing: neither a sample of the program nor a selected
+		 * sample. */
 		if (t->pause.hold_from || thread_pays_in_shim(t)) {
 			ADD(sum->held, 1);
 			return 0;
@@ -212,7 +228,8 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 	if (config.kernel_base && !user)
 		code = ABI_CODE(ABI_KERNEL_OBJECT, interrupted.ip - config.kernel_base);
 	else
-		code = config.inclusive ? sites_of_sample(&interrupted, user, task) : chain_of_sample(&interrupted, user, task);
+		code = config.inclusive ? sites_of_sample(&interrupted, user, task)
+					: chain_of_sample(&interrupted, user, task);
 	if (!code) {
 		cuts = chain_cuts(sum);
 		ADD(sum->samples_outside, 1);

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Points whose visits are samples. A line has those of which it is the first code in scope. A function is looked for among that and among all
- * that was called from there, so that one can be named in a program or library that nothing else is known of. */
+/* Points whose visits are samples. A line has those of which it is the first code in scope. A
+ * function is looked for among that and among all that was called from there, so that one can be
+ * named in a program or library that nothing else is known of. */
 #pragma once
 
 #include "bpf/maps.h"
 
 struct abi_sampled sampled __weak SEC(".bss") = {};
 
-/* Which points this CPU's sample is a visit of, a bit each: one, however deep a recursion is. Samples do not interrupt each other. */
+/* Which points this CPU's sample is a visit of, a bit each: one, however deep a recursion is.
+ * Samples do not interrupt each other. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);

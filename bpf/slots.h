@@ -14,7 +14,8 @@ static __always_inline u32 slot_namespace(const struct task_struct *task, u32 *r
 	*ret_tid = BPF_CORE_READ(task, pid);
 	if (!level)
 		return 0;
-	own = (const void *)((const char *)number + bpf_core_field_offset(struct pid, numbers) + level * bpf_core_type_size(struct upid));
+	own = (const void *)((const char *)number + bpf_core_field_offset(struct pid, numbers) +
+			     level * bpf_core_type_size(struct upid));
 	*ret_tid = BPF_CORE_READ(own, nr);
 	return SHIM_NAMESPACE(BPF_CORE_READ(own, ns, ns.inum));
 }

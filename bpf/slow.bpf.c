@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Slowing the selected line for real, visit by visit: the thread spins in a probe on the line for as much longer as the visit is to take, and
- * nobody else owes anything. The probe is passed in all experiments alike, so that what it takes by itself is part of the line in each of
- * them; what it takes longer where the line is slowed is all on the clock. */
+/* Slowing the selected line for real, visit by visit: the thread spins in a probe on the line for
+ * as much longer as the visit is to take, and nobody else owes anything. The probe is passed in all
+ * experiments alike, so that what it takes by itself is part of the line in each of them; what it
+ * takes longer where the line is slowed is all on the clock. */
 #include "bpf/thread.h"
 
 struct abi_slowed slowed[ABI_MAX_CPUS] SEC(".bss") = {};
@@ -14,7 +15,8 @@ struct spin {
 	s64 wanted, spun;
 };
 
-/* The switch that puts the thread back on a CPU moves hold_from: it was not slow while it was away. */
+/* The switch that puts the thread back on a CPU moves hold_from: it was not slow while it was away.
+ */
 static long spin_step(u64 i, struct spin *s)
 {
 	struct thread *t = s->t;
@@ -30,8 +32,10 @@ static long spin_step(u64 i, struct spin *s)
 	return s->spun >= s->wanted || *(volatile u64 *)&control.epoch != s->epoch;
 }
 
-/* Stopped, as a payment by hold is: its ticks are no samples of the program, and the time is not executed. */
-static __always_inline void spin(struct task_struct *task, struct abi_slowed *here, u64 ns, u64 epoch)
+/* Stopped, as a payment by hold is: its ticks are no samples of the program, and the time is not
+ * executed. */
+static __always_inline void spin(struct task_struct *task, struct abi_slowed *here, u64 ns,
+				 u64 epoch)
 {
 	struct spin s = {.t = thread_get(task), .epoch = epoch, .wanted = (s64)ns - here->ahead};
 
@@ -44,7 +48,8 @@ static __always_inline void spin(struct task_struct *task, struct abi_slowed *he
 		thread_stopped(s.t, s.spun);
 		ADD(here->spun_ns, s.spun);
 	}
-	/* The last step goes too far, and an interrupt in it much further: what follows is shorter by that. */
+	/* The last step goes too far, and an interrupt in it much further: what follows is shorter
+	 * by that. */
 	here->ahead = s.spun > s.wanted ? s.spun - s.wanted : 0;
 }
 

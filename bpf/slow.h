@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Slowing the selected line for real: a sample in it has its own thread stopped, and nobody else owes anything. G stays where it is, so there
- * is nothing to credit: threads that wait for the slowed one really wait longer. */
+/* Slowing the selected line for real: a sample in it has its own thread stopped, and nobody else
+ * owes anything. G stays where it is, so there is nothing to credit: threads that wait for the
+ * slowed one really wait longer. */
 #pragma once
 
 #include "bpf/thread.h"
@@ -11,7 +12,8 @@ static __always_inline bool experiment_slows(u64 epoch)
 	return config.slows && control.setups[(epoch >> 1) & 1].slow_q16;
 }
 
-/* The opposite of a selected sample's earning. The payer stops the thread until it is level with G again, before it goes on. */
+/* The opposite of a selected sample's earning. The payer stops the thread until it is level with G
+ * again, before it goes on. */
 static __always_inline void thread_slow(struct thread *t, s64 ns, struct abi_totals *sum)
 {
 	ADD(t->clock.local, -ns);

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A thread's clock between samples, without the rest of its books: compiled for BPF and, by the unit tests, natively. Times in
- * nanoseconds.
+/* A thread's clock between samples, without the rest of its books: compiled for BPF and, by the
+ * unit tests, natively. Times in nanoseconds.
  *
- * The ledger books what a line earned when a sample finds it, all at once and for all that was executed since the sample before. That sum is
- * right and its moment is not: an interval that begins or ends in between has up to the distance of two samples too much or too little.
- * Here is what the thread should be ahead of its local for: for each stretch of execution between two marks (samples, and visits of latency
- * points) what it earned by our best guess, less what was booked. A stretch between two samples counts for half where they differ. At a visit
- * the thread is known to be between two things: before it, the last sample holds, after it, the next one. */
+ * The ledger books what a line earned when a sample finds it, all at once and for all that was
+ * executed since the sample before. That sum is right and its moment is not: an interval that
+ * begins or ends in between has up to the distance of two samples too much or too little. Here is
+ * what the thread should be ahead of its local for: for each stretch of execution between two marks
+ * (samples, and visits of latency points) what it earned by our best guess, less what was booked. A
+ * stretch between two samples counts for half where they differ. At a visit the thread is known to
+ * be between two things: before it, the last sample holds, after it, the next one. */
 #pragma once
 
 #include "shared/histogram.h"
 
 struct smooth {
-	s64 exec;      /* executed since the last mark, as far as it is known: what goes on since running_at is not in it */
+	s64 exec;      /* executed since the last mark, as far as it is known: what goes on since
+			  running_at is not in it */
 	s64 ahead;     /* of local, at the last mark */
 	u32 in_line;   /* the last sample was in the selected line */
 	u32 visited;   /* there was a visit since */
@@ -22,9 +25,10 @@ struct smooth {
 	u64 blur;      /* the variance of that: sum of (1024 ns)^2, in twelfths */
 };
 
-/* Of what is ahead, 1/256 is forgotten at each sample. Where threads wait for each other that is never needed, since each edge makes two
- * clocks one (smooth_woken); elsewhere the sum of guesses would grow without bounds, and intervals that one thread begins and another ends
- * with it; those of one thread have it back. Faster, it would take from what is known. */
+/* Of what is ahead, 1/256 is forgotten at each sample. Where threads wait for each other that is
+ * never needed, since each edge makes two clocks one (smooth_woken); elsewhere the sum of guesses
+ * would grow without bounds, and intervals that one thread begins and another ends with it; those
+ * of one thread have it back. Faster, it would take from what is known. */
 #define SMOOTH_FORGET_SHIFT 8
 
 static __always_inline s64 smooth_earned(s64 ns, u64 q16)
@@ -46,9 +50,10 @@ static __always_inline void smooth_visited(struct smooth *s, s64 exec, u64 q16)
 	s->visited = 1;
 }
 
-/* A sample, for which @booked was added to the thread's local. Without branches, of which each would have the verifier go through the rest of the
- * program twice. */
-static __always_inline void smooth_sampled(struct smooth *s, s64 exec, u32 in_line, s64 booked, u64 q16)
+/* A sample, for which @booked was added to the thread's local. Without branches, of which each
+ * would have the verifier go through the rest of the program twice. */
+static __always_inline void smooth_sampled(struct smooth *s, s64 exec, u32 in_line, s64 booked,
+					   u64 q16)
 {
 	s64 halves = (s64)in_line * (1 + s->visited) + (s64)s->in_line * (1 - s->visited);
 	u64 us = ((u64)exec >> 10) & 0xfffff, differ = halves & 1;
@@ -63,8 +68,9 @@ static __always_inline void smooth_sampled(struct smooth *s, s64 exec, u32 in_li
 	s->visited = 0;
 }
 
-/* A thread, @exec after its last mark, takes over another's clock, which is @ahead of the same local. What it has executed and nobody has
- * booked will be booked to it later, and is none of that clock: its next sample would move it once more. */
+/* A thread, @exec after its last mark, takes over another's clock, which is @ahead of the same
+ * local. What it has executed and nobody has booked will be booked to it later, and is none of that
+ * clock: its next sample would move it once more. */
 static __always_inline void smooth_woken(struct smooth *s, s64 exec, s64 ahead, u64 q16, u64 now)
 {
 	s->ahead = ahead - (s64)s->in_line * smooth_earned(exec, q16);
@@ -72,8 +78,8 @@ static __always_inline void smooth_woken(struct smooth *s, s64 exec, s64 ahead, 
 	s->line = s->blur = 0;
 }
 
-/* What intervals of about one length have of it in the line: the mean share and its variance, and how much of that variance is our guesses'. Of
- * one line; of another one nothing is known. */
+/* What intervals of about one length have of it in the line: the mean share and its variance, and
+ * how much of that variance is our guesses'. Of one line; of another one nothing is known. */
 struct smooth_share {
 	u64 line; /* a number that the line has and no other */
 	u64 n;
@@ -85,7 +91,8 @@ struct smooth_share {
 #define SMOOTH_MANY 512		    /* what was longer ago is forgotten */
 #define SMOOTH_LONGEST (1ULL << 40) /* ns; the products below have room for that */
 
-/* The square root of @v, rounded down; @v < 2^32. Without branches, and the compiler must not make any: the verifier would follow 2^16 ways. */
+/* The square root of @v, rounded down; @v < 2^32. Without branches, and the compiler must not make
+ * any: the verifier would follow 2^16 ways. */
 static __always_inline u64 smooth_root(u64 v)
 {
 	u64 root = 0;
@@ -120,11 +127,13 @@ static __always_inline void smooth_learn(struct smooth_share *of, s64 share, u64
 	of->blur += blur / of->n - of->blur / of->n;
 }
 
-/* The time in the line of an interval that would take @length without the gain of it, from what its thread says of that, @line and @blur (as in
- * struct smooth). What thousands of intervals have in the line is known well, of each it is known to a sample's distance; that would make the
- * longest ones longer. Where intervals of this length differ in their share by no more than guesses do, they all had the mean;
- * where they differ by more, each keeps so much of its difference that their variance is what it is without the guesses (as an empirical
- * Bayes estimator has it: Efron and Morris, JASA 70, 1975; but by the root, which keeps the variance and not the least error). */
+/* The time in the line of an interval that would take @length without the gain of it, from what its
+ * thread says of that, @line and @blur (as in struct smooth). What thousands of intervals have in
+ * the line is known well, of each it is known to a sample's distance; that would make the longest
+ * ones longer. Where intervals of this length differ in their share by no more than guesses do,
+ * they all had the mean; where they differ by more, each keeps so much of its difference that their
+ * variance is what it is without the guesses (as an empirical Bayes estimator has it: Efron and
+ * Morris, JASA 70, 1975; but by the root, which keeps the variance and not the least error). */
 static __always_inline u64 smooth_line(struct smooth_share *of, u64 length, u64 line, u64 blur)
 {
 	u64 us = (length >> 10) + 1, kept;
@@ -140,7 +149,8 @@ static __always_inline u64 smooth_line(struct smooth_share *of, u64 length, u64 
 	smooth_learn(of, share, blur);
 	if (of->n < SMOOTH_FEW)
 		return line;
-	kept = of->blur < of->variance ? smooth_root(0xffffffff - (of->blur << 32) / of->variance) : 0;
+	kept = of->blur < of->variance ? smooth_root(0xffffffff - (of->blur << 32) / of->variance)
+				       : 0;
 	off = share - of->mean;
 	off = (s64)((smooth_size(off) >> 16) * kept) * (off < 0 ? -1 : 1);
 	share = of->mean + off;
@@ -151,17 +161,20 @@ static __always_inline u64 smooth_line(struct smooth_share *of, u64 length, u64 
 #define SMOOTH_SHARES_SHIFT (HISTOGRAM_SUB_BITS - 4)
 #define SMOOTH_SHARES ((HISTOGRAM_BUCKETS >> SMOOTH_SHARES_SHIFT) + 1)
 
-/* The length of an interval that is @length by the clock of the thread that ends it, @end; @begin was the clock of the thread that began it, at @ns,
- * @same: the same thread. Corrected by what is known of other intervals; @shares: SMOOTH_SHARES of them; @line_number: the selected line has it and
- * no other does. */
-static __always_inline s64 smooth_length(const struct smooth *end, const struct smooth *begin, u64 ns, u32 same, s64 length, u64 q16,
+/* The length of an interval that is @length by the clock of the thread that ends it, @end; @begin
+ * was the clock of the thread that began it, at @ns,
+ * @same: the same thread. Corrected by what is known of other intervals; @shares: SMOOTH_SHARES of
+ * them; @line_number: the selected line has it and no other does. */
+static __always_inline s64 smooth_length(const struct smooth *end, const struct smooth *begin,
+					 u64 ns, u32 same, s64 length, u64 q16,
 					 struct smooth_share *shares, u64 line_number)
 {
 	u64 line = end->line, blur = end->blur;
 	s64 whole;
 	u32 i;
 
-	/* If it took over another's clock since, what it says is of later than that. One thread's clock says nothing of another's. */
+	/* If it took over another's clock since, what it says is of later than that. One thread's
+	 * clock says nothing of another's. */
 	if (end->taken <= ns) {
 		if (!same)
 			return length;

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* --sync pthread: who waits for whom is taken from the C library's calls, as Coz does, instead of from the scheduler. Before a call that can
- * wake another thread its caller pays all that it owes; so the waker is level with G, and rule R3 needs to know nothing about it: who
- * returns from waiting takes over local = G, as far as it waited for that long. A wait that timed out ended by itself: no credit.
+/* --sync pthread: who waits for whom is taken from the C library's calls, as Coz does, instead of
+ * from the scheduler. Before a call that can wake another thread its caller pays all that it owes;
+ * so the waker is level with G, and rule R3 needs to know nothing about it: who returns from
+ * waiting takes over local = G, as far as it waited for that long. A wait that timed out ended by
+ * itself: no credit.
  *
- * Probes sit on the calls themselves, or on the shim's own places in its wrappers of them, reached only when there is something to do. */
+ * Probes sit on the calls themselves, or on the shim's own places in its wrappers of them, reached
+ * only when there is something to do. */
 #pragma once
 
 #include "bpf/latency.h"
@@ -13,8 +16,9 @@
 /* A wait shorter than this is what the probes themselves cost. */
 #define SYNC_SHORTEST_NS 20000
 
-/* Books what in-scope threads ran on this CPU until now: at each switch, and at each tick. Without switches a tick could only stand for the
- * time since the last one, and on a CPU that idles without a clock tick the kernel throttles those. */
+/* Books what in-scope threads ran on this CPU until now: at each switch, and at each tick. Without
+ * switches a tick could only stand for the time since the last one, and on a CPU that idles without
+ * a clock tick the kernel throttles those. */
 static __always_inline void sync_ran(bool scope, u64 now)
 {
 	struct abi_totals *sum = totals_here();
@@ -53,7 +57,8 @@ static __always_inline void sync_pay(struct task_struct *task, struct thread *t,
 /* The current thread has come back from a call that blocks. */
 static __always_inline void sync_end(struct task_struct *task, struct thread *t, bool credit)
 {
-	u64 epoch = *(volatile u64 *)&control.epoch, now = bpf_ktime_get_ns(), from = t->wait.blocked_at;
+	u64 epoch = *(volatile u64 *)&control.epoch, now = bpf_ktime_get_ns(),
+	    from = t->wait.blocked_at;
 	bool known = t->account.epoch == epoch;
 
 	t->call.blocked = 0;
@@ -109,7 +114,8 @@ int sync_enter(struct user_regs *ctx)
 	return 0;
 }
 
-/* The shim's place after a call, or where a thread begins; it knows whether the call ended as it should. */
+/* The shim's place after a call, or where a thread begins; it knows whether the call ended as it
+ * should. */
 SEC("?uprobe")
 int sync_back(struct user_regs *ctx)
 {
@@ -138,7 +144,8 @@ static __always_inline bool sync_sent_from_inside(u64 info)
 	if (!info || bpf_probe_read_user(&sent, sizeof(sent), (void *)info))
 		return false;
 	/* SI_USER, SI_QUEUE, SI_TKILL */
-	return (sent.code == 0 || sent.code == -1 || sent.code == -6) && (u64)sent.pid == control.tgid;
+	return (sent.code == 0 || sent.code == -1 || sent.code == -6) &&
+	       (u64)sent.pid == control.tgid;
 }
 
 /* The call itself returns. */

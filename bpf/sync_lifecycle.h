@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* --sync pthread: what is needed of the scheduler, from tracepoints without type information: only `current` has a type. */
+/* --sync pthread: what is needed of the scheduler, from tracepoints without type information: only
+ * `current` has a type. */
 #pragma once
 
 #include "bpf/edges.h"

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* Recognises programs that run on a copy of their own code, as those do that move it to huge pages. A probe is a breakpoint in the code, which is
- * copied with it. The copy is not the file's, so the kernel knows of no probe there, and the breakpoint ends the program by SIGTRAP.
+/* Recognises programs that run on a copy of their own code, as those do that move it to huge pages.
+ * A probe is a breakpoint in the code, which is copied with it. The copy is not the file's, so the
+ * kernel knows of no probe there, and the breakpoint ends the program by SIGTRAP.
  *
- * The place of a probe in the process follows from mm->start_code, which is set for the main executable alone: copies of libraries are not
- * recognised. */
+ * The place of a probe in the process follows from mm->start_code, which is set for the main
+ * executable alone: copies of libraries are not recognised. */
 #include "bpf/kernel.h"
 #include "shared/text.h"
 
@@ -63,7 +64,8 @@ int BPF_PROG(text_trap, int signal, void *info, struct task_struct *to)
 	inode = BPF_CORE_READ(mm, exe_file, f_inode);
 	site.inode = BPF_CORE_READ(inode, i_ino);
 	site.size = BPF_CORE_READ(inode, i_size);
-	site.place = BPF_CORE_READ((struct pt_regs *)bpf_task_pt_regs(task), ip) - 1 - (BPF_CORE_READ(mm, start_code) & PAGE_MASK);
+	site.place = BPF_CORE_READ((struct pt_regs *)bpf_task_pt_regs(task), ip) - 1 -
+		     (BPF_CORE_READ(mm, start_code) & PAGE_MASK);
 	if (bpf_map_lookup_elem(&text_sites, &site))
 		text_died = (unsigned int)task->tgid;
 	return 0;

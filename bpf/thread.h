@@ -47,7 +47,8 @@ static __always_inline void thread_publish(const struct thread *t)
 		*(volatile long long *)&s->level = t->clock.local - (s64)t->pause.paid_seen;
 }
 
-/* ... and where everybody should be. Another CPU may raise G meanwhile and be faster: the last one to look writes the highest. */
+/* ... and where everybody should be. Another CPU may raise G meanwhile and be faster: the last one
+ * to look writes the highest. */
 static __always_inline void global_publish(void)
 {
 	u32 i = SHIM_SLOTS;
@@ -65,7 +66,8 @@ static __always_inline void global_publish(void)
 	}
 }
 
-/* What a thread has earned that is not booked is not known when it is seen first, nor is it ever booked after its end. */
+/* What a thread has earned that is not booked is not known when it is seen first, nor is it ever
+ * booked after its end. */
 static __always_inline void unbooked_begin(struct thread *t, u64 epoch)
 {
 	u64 quantum = control.setups[(epoch >> 1) & 1].quantum_ns;
@@ -74,7 +76,8 @@ static __always_inline void unbooked_begin(struct thread *t, u64 epoch)
 	t->sample.unbooked = (s64)t->sample.unbooked_from;
 }
 
-/* R7: a thread that is seen for the first time in this experiment starts level. The one that exchanges the epoch does it. */
+/* R7: a thread that is seen for the first time in this experiment starts level. The one that
+ * exchanges the epoch does it. */
 static __always_inline void thread_enter(struct thread *t, u64 epoch)
 {
 	u64 seen = t->account.epoch;
@@ -137,7 +140,8 @@ static __always_inline void thread_stopped(struct thread *t, s64 ns)
 		ADD(t->smooth.exec, -ns);
 }
 
-/* Of a payment of @d by the shim: what it had the CPU for. The scheduler says so; where it is not asked, the program does. */
+/* Of a payment of @d by the shim: what it had the CPU for. The scheduler says so; where it is not
+ * asked, the program does. */
 static __always_inline s64 thread_spun(struct thread *t, const struct shim_slot *s, s64 d)
 {
 	u64 total = *(volatile unsigned long long *)&s->spun_ns;
@@ -160,8 +164,9 @@ static __always_inline s64 thread_unseen(struct thread *t, const struct shim_slo
 	return (s64)ledger_unseen((const struct abi_unseen *)&control.pay, delivery);
 }
 
-/* R4 for a thread that slept a payment off and then had to wait for a CPU: the wait counts as pause up to G. Beyond that nobody owed it, and a
- * thread ahead of G would take G along with its next selected sample, for all to pay. Of @paid, what is too much. */
+/* R4 for a thread that slept a payment off and then had to wait for a CPU: the wait counts as pause
+ * up to G. Beyond that nobody owed it, and a thread ahead of G would take G along with its next
+ * selected sample, for all to pay. Of @paid, what is too much. */
 static __always_inline s64 thread_overwaited(struct thread *t, s64 paid)
 {
 	s64 over = t->clock.local + paid - global_now(), waited = (s64)t->pause.paying_waited;
@@ -172,8 +177,8 @@ static __always_inline s64 thread_overwaited(struct thread *t, s64 paid)
 	return ledger_min(over, waited);
 }
 
-/* Takes in what the shim reports as paid since the last time. The program can write the slot: more than the time since the signal
- * was raised, or backwards, is cut. */
+/* Takes in what the shim reports as paid since the last time. The program can write the slot: more
+ * than the time since the signal was raised, or backwards, is cut. */
 static __always_inline void thread_fold(struct thread *t, u64 now)
 {
 	struct shim_slot *s;
@@ -195,9 +200,11 @@ static __always_inline void thread_fold(struct thread *t, u64 now)
 		count(COUNTER_paid_clamped);
 		d = d < 0 ? 0 : (s64)(now - t->pause.signalled_at);
 	}
-	/* Of a long payment every part is booked when it is over, and what it cost to begin and to end it once. */
+	/* Of a long payment every part is booked when it is over, and what it cost to begin and to
+	 * end it once. */
 	unseen = *(volatile unsigned int *)&s->payments == s->asked ? thread_unseen(t, s) : 0;
-	thread_stopped(t, (sync_by_calls() ? thread_spun(t, s, d) : d - (s64)t->pause.paying_off) + unseen);
+	thread_stopped(t, (sync_by_calls() ? thread_spun(t, s, d) : d - (s64)t->pause.paying_off) +
+				  unseen);
 	trace_stop(ABI_TRACE_SHIM, t->pause.signalled_at, 0);
 	t->pause.paying_off = 0;
 	d += unseen;
@@ -282,7 +289,8 @@ static __always_inline void thread_paid(struct thread *t, s64 ns, struct abi_tot
 	ADD(sum->paid, ns);
 }
 
-/* Of the @change that an edge makes, what does not take @t too far beyond G. --sync pthread does not know how far a thread is. */
+/* Of the @change that an edge makes, what does not take @t too far beyond G. --sync pthread does
+ * not know how far a thread is. */
 static __always_inline s64 clamp_ahead(struct thread *t, s64 change)
 {
 	return sync_by_calls() ? change : clock_clamp_ahead(&t->clock, change, global_now());
@@ -314,9 +322,11 @@ static __always_inline void thread_credit(struct thread *w, s64 change)
 		ADD(sum->credited, change);
 }
 
-/* R6, of @w, which is not paused: something outside woke it at @now, and it was blocked since @blocked_at. Samples slow down what executes, but not
- * what @w waited for (a process out of scope: less). So @w owes the same share of its wait. */
-static __always_inline void thread_stretch(struct thread *w, const struct task_struct *p, u64 epoch, u64 blocked_at, u64 now)
+/* R6, of @w, which is not paused: something outside woke it at @now, and it was blocked since
+ * @blocked_at. Samples slow down what executes, but not what @w waited for (a process out of scope:
+ * less). So @w owes the same share of its wait. */
+static __always_inline void thread_stretch(struct thread *w, const struct task_struct *p, u64 epoch,
+					   u64 blocked_at, u64 now)
 {
 	const struct abi_setup *setup = &control.setups[(epoch >> 1) & 1];
 	u64 from = blocked_at > setup->begun_ns ? blocked_at : setup->begun_ns;
@@ -332,12 +342,14 @@ static __always_inline void thread_stretch(struct thread *w, const struct task_s
 	w->wait.stretch = 0;
 }
 
-/* R3. @local_k is that of who wakes @w, with what it is expected to have earned. Returns whether @w goes on by that clock. */
+/* R3. @local_k is that of who wakes @w, with what it is expected to have earned. Returns whether @w
+ * goes on by that clock. */
 static __always_inline bool thread_wake_edge(struct thread *w, s64 local_k, u64 blocked, u64 now)
 {
 	struct abi_totals *sum = totals_here();
 	int level;
-	s64 change = clock_wake(&w->clock, expected_local(w, 0), local_k, blocked, now, config.unused_wait_ns, config.unused_wait_age_ns, &level);
+	s64 change = clock_wake(&w->clock, expected_local(w, 0), local_k, blocked, now,
+				config.unused_wait_ns, config.unused_wait_age_ns, &level);
 
 	thread_credit(w, change);
 	if (sum)
@@ -345,7 +357,8 @@ static __always_inline bool thread_wake_edge(struct thread *w, s64 local_k, u64 
 	return level;
 }
 
-/* What @w waited for a CPU changes its clock by @change. Returns that, as far as it takes @w not too far beyond G. */
+/* What @w waited for a CPU changes its clock by @change. Returns that, as far as it takes @w not
+ * too far beyond G. */
 static __always_inline s64 thread_cpu_credit(struct thread *w, s64 change)
 {
 	struct abi_totals *sum = totals_here();
@@ -359,20 +372,26 @@ static __always_inline s64 thread_cpu_credit(struct thread *w, s64 change)
 }
 
 /* R4. @external: who left the CPU is not in scope. Returns the change. */
-static __always_inline s64 thread_cpu_edge(struct thread *w, s64 cpu_local, bool external, u64 waited)
+static __always_inline s64 thread_cpu_edge(struct thread *w, s64 cpu_local, bool external,
+					   u64 waited)
 {
 	s64 change;
 
-	return clock_cpu_edge(expected_local(w, 0), cpu_local, waited, external, global_now(), &change) ? thread_cpu_credit(w, change) : 0;
+	return clock_cpu_edge(expected_local(w, 0), cpu_local, waited, external, global_now(),
+			      &change)
+		       ? thread_cpu_credit(w, change)
+		       : 0;
 }
 
 /* R5. */
-static __always_inline void thread_birth(struct thread *child, struct thread *parent, u64 epoch, u64 now)
+static __always_inline void thread_birth(struct thread *child, struct thread *parent, u64 epoch,
+					 u64 now)
 {
 	child->account.epoch = epoch;
 	unbooked_begin(child, epoch);
 	child->clock.local = parent->clock.local;
 	child->clock.ahead = parent->clock.ahead;
-	child->clock.local += clamp_ahead(child, expected_local(parent, now) - expected_local(child, 0));
+	child->clock.local +=
+		clamp_ahead(child, expected_local(parent, now) - expected_local(child, 0));
 	child->account.start = child->clock.local;
 }

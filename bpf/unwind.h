@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Which address a sample belongs to: the first frame of its call chain that is in scope. The stack is walked by tables that the
- * controller makes of the objects' call frame information; a row also says whether its code is in scope, so one search answers both. */
+/* Which address a sample belongs to: the first frame of its call chain that is in scope. The stack
+ * is walked by tables that the controller makes of the objects' call frame information; a row also
+ * says whether its code is in scope, so one search answers both. */
 #pragma once
 
 #include "bpf/maps.h"
@@ -18,11 +19,12 @@ struct row_chunk {
 	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, ABI_ROW_CHUNK);
 	__uint(key_size, sizeof(u32));
-	__uint(value_size, sizeof(struct abi_row)); /* the compiler does not describe types that only an inner map names */
+	__uint(value_size, sizeof(struct abi_row)); /* the compiler does not describe types that
+						       only an inner map names */
 };
 
-/* In chunks, which the controller adds as objects are loaded: all of it at once would be 32 MiB. A row does not change while a module
- * in force refers to it. */
+/* In chunks, which the controller adds as objects are loaded: all of it at once would be 32 MiB. A
+ * row does not change while a module in force refers to it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
 	__uint(max_entries, ABI_MAX_ROWS / ABI_ROW_CHUNK);
@@ -46,7 +48,8 @@ struct chain {
 	u32 outcome; /* enum frame_outcome; FRAME_CALLER: the chain goes on */
 };
 
-/* The module that @at lies in: its index in the map, or -1. Global functions are verified once, however often they are called. */
+/* The module that @at lies in: its index in the map, or -1. Global functions are verified once,
+ * however often they are called. */
 __noinline int unwind_module(u64 at, u64 in_force)
 {
 	u32 lo = ABI_MODULES_FIRST(in_force), hi = lo + ABI_MODULES_N(in_force);
@@ -70,7 +73,8 @@ __noinline int unwind_module(u64 at, u64 in_force)
 	return found;
 }
 
-/* The last of the rows [@lo, @hi) that is not above @pc, as a number; 0 (a row that says nothing) if there is none. */
+/* The last of the rows [@lo, @hi) that is not above @pc, as a number; 0 (a row that says nothing)
+ * if there is none. */
 __noinline u64 unwind_search(u32 lo, u32 hi, u32 pc)
 {
 	u64 found = 0;
@@ -139,7 +143,8 @@ static __always_inline struct chain_cuts chain_cuts(const struct abi_totals *sum
 {
 	const u64 *n = sum->counters;
 
-	return (struct chain_cuts){n[COUNTER_stack_too_deep], n[COUNTER_frame_unreadable] + n[COUNTER_frame_lost]};
+	return (struct chain_cuts){n[COUNTER_stack_too_deep],
+				   n[COUNTER_frame_unreadable] + n[COUNTER_frame_lost]};
 }
 
 static __always_inline void chain_count(u32 outcome)
@@ -154,9 +159,10 @@ static __always_inline void chain_count(u32 outcome)
 		count(COUNTER_stack_too_deep);
 }
 
-/* The code of the first frame in scope, or 0. A global function: what its many ways out would multiply is verified apart. In a system
- * call rip is behind the instruction, which may be the last of a function (that of the way back from a signal); or it is the first
- * instruction of a handler, if a signal has just been delivered. */
+/* The code of the first frame in scope, or 0. A global function: what its many ways out would
+ * multiply is verified apart. In a system call rip is behind the instruction, which may be the last
+ * of a function (that of the way back from a signal); or it is the first instruction of a handler,
+ * if a signal has just been delivered. */
 __noinline u64 chain_first_in_scope(u64 ip, u64 sp, u64 bp, bool in_call, u64 in_force)
 {
 	struct chain c = {.frame = {.ip = ip, .sp = sp, .bp = bp, .exact = 1}, .modules = in_force};
@@ -184,8 +190,9 @@ static __always_inline u64 modules_of(struct task_struct *task)
 	return space < ABI_MAX_SPACES ? *(volatile u64 *)&spaces[space] : 0;
 }
 
-/* Makes of what a tick interrupted the thread's own frame. Where the tick hit the kernel, the thread's registers are those saved at kernel
- * entry, with the number of the system call (negative: none). Returns whether the thread is in one. */
+/* Makes of what a tick interrupted the thread's own frame. Where the tick hit the kernel, the
+ * thread's registers are those saved at kernel entry, with the number of the system call (negative:
+ * none). Returns whether the thread is in one. */
 static __always_inline bool frame_of_thread(struct frame *f, bool user, struct task_struct *task)
 {
 	struct pt_regs *regs;
@@ -200,7 +207,8 @@ static __always_inline bool frame_of_thread(struct frame *f, bool user, struct t
 }
 
 /* The same of a sample. */
-static __always_inline u64 chain_of_sample(const struct frame *interrupted, bool user, struct task_struct *task)
+static __always_inline u64 chain_of_sample(const struct frame *interrupted, bool user,
+					   struct task_struct *task)
 {
 	struct frame own = *interrupted;
 	bool in_call = frame_of_thread(&own, user, task);

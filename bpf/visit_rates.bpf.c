@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
-/* How often functions, probes and system calls of one process are passed, to propose progress points for it; and how often blocks of a function are
- * executed. Nothing of the ledger. */
+/* How often functions, probes and system calls of one process are passed, to propose progress
+ * points for it; and how often blocks of a function are executed. Nothing of the ledger. */
 #include "bpf/kernel.h"
 #include "shared/visit_rates.h"
 
@@ -10,7 +10,8 @@
 const volatile unsigned int visit_rates_process = 0;
 /* The process whose visits count; 0: those of all that have the probes. */
 unsigned int visit_rates_only = 0;
-/* Upper half of the cookies of the probes that count now. Those of an earlier window may not be gone yet. */
+/* Upper half of the cookies of the probes that count now. Those of an earlier window may not be
+ * gone yet. */
 unsigned int visit_rates_window = 0;
 
 struct {
@@ -34,7 +35,9 @@ int visit_rates_probe(struct pt_regs *ctx)
 {
 	u64 cookie = bpf_get_attach_cookie(ctx);
 
-	if (cookie >> 32 == visit_rates_window && (!visit_rates_only || (unsigned int)(bpf_get_current_pid_tgid() >> 32) == visit_rates_only))
+	if (cookie >> 32 == visit_rates_window &&
+	    (!visit_rates_only ||
+	     (unsigned int)(bpf_get_current_pid_tgid() >> 32) == visit_rates_only))
 		visit_rates_add((u32)cookie);
 	return 0;
 }
@@ -42,7 +45,8 @@ int visit_rates_probe(struct pt_regs *ctx)
 SEC("tp_btf/sys_enter")
 int BPF_PROG(visit_rates_call, struct pt_regs *regs, long number)
 {
-	if (number >= 0 && number < VISIT_RATES_CALLS && (unsigned int)(bpf_get_current_pid_tgid() >> 32) == visit_rates_process)
+	if (number >= 0 && number < VISIT_RATES_CALLS &&
+	    (unsigned int)(bpf_get_current_pid_tgid() >> 32) == visit_rates_process)
 		visit_rates_add(VISIT_RATES_SITES + (u64)number);
 	return 0;
 }

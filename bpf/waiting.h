@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* R9: a wait as the target. A thread that was blocked for b and is woken from outside of the scope earns s b. Where it waited is known when it is on
- * its way back to user mode, with the stack that it blocked with: there its call chain is walked, for a sample of the waits in proportion to their
+/* R9: a wait as the target. A thread that was blocked for b and is woken from outside of the scope
+ * earns s b. Where it waited is known when it is on its way back to user mode, with the stack that
+ * it blocked with: there its call chain is walked, for a sample of the waits in proportion to their
  * length. Waiting for a CPU has no place, and is booked when the thread gets one. */
 #pragma once
 
@@ -10,17 +11,20 @@
 #define ETIMEDOUT 110
 #define EAGAIN 11
 
-/* A wait as long as this is a sample, and stands for itself; a shorter one is with that much less chance, and stands for this. */
+/* A wait as long as this is a sample, and stands for itself; a shorter one is with that much less
+ * chance, and stands for this. */
 #define WAIT_SPACING_NS 1000000ULL
-/* Of the time of an experiment, in 65536ths, by which the global delay may grow through waits: where something outside waits for the program in
- * turn, a wait that is made shorter would make the next one longer, without end. */
+/* Of the time of an experiment, in 65536ths, by which the global delay may grow through waits:
+ * where something outside waits for the program in turn, a wait that is made shorter would make the
+ * next one longer, without end. */
 #define WAIT_MOST_GROWTH 52429
 #define WAIT_SLACK_NS 100000000LL
 
 /* Does @prev, which leaves its CPU in @state, wait for a disk, as far as can be told? */
 static __always_inline bool wait_is_disk(struct task_struct *prev, u32 state)
 {
-	return config.waits && (state & TASK_UNINTERRUPTIBLE || BPF_CORE_READ_BITFIELD(prev, in_iowait));
+	return config.waits &&
+	       (state & TASK_UNINTERRUPTIBLE || BPF_CORE_READ_BITFIELD(prev, in_iowait));
 }
 
 /* A thread in scope ended the wait: it is no target. */
@@ -41,9 +45,11 @@ static __always_inline u64 wait_weight(u64 waited, u32 *ret_n)
 	return WAIT_SPACING_NS;
 }
 
-/* Something outside of the scope ended a wait of @w's since @blocked_at: @current, or an interrupt that borrowed its context. A wake-up that does not
- * bring the thread back to user mode is not the end: what it goes on to wait is added, and the last one to wake it says for what that was. */
-static __always_inline void wait_ended(struct thread *w, struct task_struct *current, bool by_task, u64 blocked_at, u64 now)
+/* Something outside of the scope ended a wait of @w's since @blocked_at: @current, or an interrupt
+ * that borrowed its context. A wake-up that does not bring the thread back to user mode is not the
+ * end: what it goes on to wait is added, and the last one to wake it says for what that was. */
+static __always_inline void wait_ended(struct thread *w, struct task_struct *current, bool by_task,
+				       u64 blocked_at, u64 now)
 {
 	u64 weight;
 	u32 n;
@@ -63,8 +69,8 @@ static __always_inline void wait_ended(struct thread *w, struct task_struct *cur
 		w->wait.kind = ABI_WAIT_NETWORK;
 }
 
-/* Of a thread that an interrupt woke, on its way back to user mode with @regs: did its wait time out? A sleep always does; the other calls say so by
- * their result. */
+/* Of a thread that an interrupt woke, on its way back to user mode with @regs: did its wait time
+ * out? A sleep always does; the other calls say so by their result. */
 static __always_inline bool wait_timed_out(const struct pt_regs *regs)
 {
 	s64 call = (s64)BPF_CORE_READ(regs, orig_ax), result = (s64)BPF_CORE_READ(regs, ax);
@@ -90,11 +96,14 @@ static __always_inline bool wait_timed_out(const struct pt_regs *regs)
 	}
 }
 
-/* Counts a selected sample of @n waits that stands for @waited, of which @counts earns. Returns what that is. */
-static __always_inline s64 wait_selected(const struct abi_setup *setup, u64 waited, u64 counts, u32 n, u64 now, struct abi_totals *sum)
+/* Counts a selected sample of @n waits that stands for @waited, of which @counts earns. Returns
+ * what that is. */
+static __always_inline s64 wait_selected(const struct abi_setup *setup, u64 waited, u64 counts,
+					 u32 n, u64 now, struct abi_totals *sum)
 {
 	u64 since = now > setup->begun_ns ? now - setup->begun_ns : 0;
-	s64 room = (s64)(since * WAIT_MOST_GROWTH >> 16) + WAIT_SLACK_NS - (global_now() - setup->begun_g);
+	s64 room = (s64)(since * WAIT_MOST_GROWTH >> 16) + WAIT_SLACK_NS -
+		   (global_now() - setup->begun_g);
 	s64 earned = ledger_earned(counts, setup->speedup_q16);
 
 	ADD(sum->selected_samples, 1);
@@ -106,15 +115,20 @@ static __always_inline s64 wait_selected(const struct abi_setup *setup, u64 wait
 	return room > 0 ? room : 0;
 }
 
-static __always_inline void wait_earned(struct task_struct *task, struct thread *t, u64 epoch, u64 now, struct abi_totals *sum)
+static __always_inline void wait_earned(struct task_struct *task, struct thread *t, u64 epoch,
+					u64 now, struct abi_totals *sum)
 {
 	const struct abi_setup *setup = &control.setups[(epoch >> 1) & 1];
-	u64 since = now > setup->begun_ns ? now - setup->begun_ns : 0, waited = t->wait.weight < since ? t->wait.weight : since;
+	u64 since = now > setup->begun_ns ? now - setup->begun_ns : 0,
+	    waited = t->wait.weight < since ? t->wait.weight : since;
 	s64 earned;
 
 	/* thread_stretch made the wait longer, and that part of it counts too. */
-	earned = wait_selected(setup, waited, waited + (process_sleeps(task) ? (u64)ledger_earned(waited, setup->stretch_q16) : 0), t->wait.ended,
-			       now, sum);
+	earned = wait_selected(setup, waited,
+			       waited + (process_sleeps(task)
+						 ? (u64)ledger_earned(waited, setup->stretch_q16)
+						 : 0),
+			       t->wait.ended, now, sum);
 	if (experiment_slows(epoch)) {
 		thread_slow(t, ledger_earned(t->wait.weight, setup->slow_q16), sum);
 		t->pause.owes_sleep = 1;
@@ -152,7 +166,8 @@ static int wait_over(struct bpf_map *map, void *key, void *value)
 	if (kind == ABI_WAIT_NETWORK && wait_timed_out((struct pt_regs *)bpf_task_pt_regs(task)))
 		kind = ABI_WAIT_TIMER;
 	in_call = frame_of_thread(&own, false, task);
-	code = ABI_CODE_WAITS(kind, chain_first_in_scope(own.ip, own.sp, own.bp, in_call, modules_of(task)));
+	code = ABI_CODE_WAITS(
+		kind, chain_first_in_scope(own.ip, own.sp, own.bp, in_call, modules_of(task)));
 	count_sample(code, t->wait.weight);
 	if (experiment_active(epoch)) {
 		thread_enter(t, epoch);
@@ -164,19 +179,22 @@ static int wait_over(struct bpf_map *map, void *key, void *value)
 	return 0;
 }
 
-/* @task, in scope, has got a CPU. Is the end of a wait to be booked when it returns to user mode? Then it is asked to pay afterwards. */
+/* @task, in scope, has got a CPU. Is the end of a wait to be booked when it returns to user mode?
+ * Then it is asked to pay afterwards. */
 static __always_inline bool wait_ask(struct task_struct *task, struct thread *t)
 {
 	struct work *w;
 	u32 i;
 	int err;
 
-	if (!config.waits || !config.has_task_work || !t->wait.weight || !t->slot || BPF_CORE_READ(task, flags) & PF_EXITING)
+	if (!config.waits || !config.has_task_work || !t->wait.weight || !t->slot ||
+	    BPF_CORE_READ(task, flags) & PF_EXITING)
 		return false;
 	i = 3 * (t->slot - 1) + 2;
 	w = bpf_map_lookup_elem(&works, &i);
 	err = w ? task_work_schedule(task, &w->tw, &works, wait_over) : -1;
-	/* EBUSY: the callback of an earlier wait has not run yet. It will count this wait as well. */
+	/* EBUSY: the callback of an earlier wait has not run yet. It will count this wait as well.
+	 */
 	if (err == -16)
 		return true;
 	if (err)
@@ -189,24 +207,30 @@ static __always_inline bool wait_ask(struct task_struct *task, struct thread *t)
 static __always_inline u64 stopped_on(u32 cpu)
 {
 	u32 key = 0;
-	struct abi_totals *sum = config.waits & 1U << ABI_WAIT_CPU ? bpf_map_lookup_percpu_elem(&totals, &key, cpu) : NULL;
+	struct abi_totals *sum = config.waits & 1U << ABI_WAIT_CPU
+					 ? bpf_map_lookup_percpu_elem(&totals, &key, cpu)
+					 : NULL;
 
 	return sum ? *(volatile u64 *)&sum->stopped_ns : 0;
 }
 
-/* Is waiting for a CPU what the experiment makes shorter? R4 does not hold then: were there more CPUs, a thread would not wait for others to leave
- * one. */
+/* Is waiting for a CPU what the experiment makes shorter? R4 does not hold then: were there more
+ * CPUs, a thread would not wait for others to leave one. */
 static __always_inline bool waits_for_cpu(u64 epoch)
 {
-	return config.waits & 1U << ABI_WAIT_CPU && experiment_active(epoch) && control.setups[(epoch >> 1) & 1].for_cpu;
+	return config.waits & 1U << ABI_WAIT_CPU && experiment_active(epoch) &&
+	       control.setups[(epoch >> 1) & 1].for_cpu;
 }
 
-/* @t has got a CPU after it waited for @whole, without the time of tasks out of scope. Of that, the part for which a thread was stopped on the CPU is
- * as good as a pause, and the rest earns. Debts that this makes are paid at the next ticks: this is the middle of a switch. */
-static __always_inline void wait_for_cpu(struct thread *t, u64 whole, u64 epoch, u64 now, struct abi_totals *sum)
+/* @t has got a CPU after it waited for @whole, without the time of tasks out of scope. Of that, the
+ * part for which a thread was stopped on the CPU is as good as a pause, and the rest earns. Debts
+ * that this makes are paid at the next ticks: this is the middle of a switch. */
+static __always_inline void wait_for_cpu(struct thread *t, u64 whole, u64 epoch, u64 now,
+					 struct abi_totals *sum)
 {
 	const struct abi_setup *setup = &control.setups[(epoch >> 1) & 1];
-	u64 waited = whole, since = now > setup->begun_ns ? now - setup->begun_ns : 0, weight, held, counts;
+	u64 waited = whole, since = now > setup->begun_ns ? now - setup->begun_ns : 0, weight, held,
+	    counts;
 	u32 n;
 
 	if (!(config.waits & 1U << ABI_WAIT_CPU))

@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* R10: what the kernel's own threads do on behalf of a thread in scope. A kernel worker that executes
- * a work item acts for the thread that queued it, with that thread's local delay as it was then:
- * nobody pauses the worker, so what accrues meanwhile is owed by the thread that it wakes. The polling
- * thread of io_uring acts for the threads whose requests it finds. */
+/* R10: what the kernel's own threads do on behalf of a thread in scope. A kernel worker that
+ * executes a work item acts for the thread that queued it, with that thread's local delay as it was
+ * then: nobody pauses the worker, so what accrues meanwhile is owed by the thread that it wakes.
+ * The polling thread of io_uring acts for the threads whose requests it finds. */
 #pragma once
 
 #include "bpf/delivery.h"
 #include "bpf/thread.h"
 
 struct on_behalf {
-	s64 local, global; /* the queuing thread's expected local delay, and the global delay, then */
-	u64 epoch;	   /* 0: no experiment ran */
-	u32 tid;	   /* the queuing thread; 0: taken by a worker */
+	s64 local,
+		global; /* the queuing thread's expected local delay, and the global delay, then */
+	u64 epoch;	/* 0: no experiment ran */
+	u32 tid;	/* the queuing thread; 0: taken by a worker */
 	u32 zero;
 };
 
 #define MAX_QUEUED 4096 /* items that wait for a worker: the oldest ones are forgotten first */
 
-/* By the address of the work item. Only threads in scope, and workers that act for them, add to it. */
+/* By the address of the work item. Only threads in scope, and workers that act for them, add to it.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, MAX_QUEUED);
@@ -44,9 +46,10 @@ static __always_inline const struct on_behalf *worker_acts(struct task_struct *c
 	return of && of->tid ? of : NULL;
 }
 
-/* The same, if that is another thread than @p, which @current wakes. A thread that waits for what it
- * has queued itself waits for what the worker waits for, outside of the scope (R6). */
-static __always_inline const struct on_behalf *worker_acts_for(struct task_struct *current, struct task_struct *p)
+/* The same, if that is another thread than @p, which @current wakes. A thread that waits for what
+ * it has queued itself waits for what the worker waits for, outside of the scope (R6). */
+static __always_inline const struct on_behalf *worker_acts_for(struct task_struct *current,
+							       struct task_struct *p)
 {
 	const struct on_behalf *of = worker_acts(current);
 
@@ -60,8 +63,8 @@ static __always_inline bool worker_was_long(const struct on_behalf *of)
 	return global_now() - of->global >= THREAD_LEAST_SLEEP_NS;
 }
 
-/* An item that is queued already is not queued again, and no event tells. What it does for the second
- * thread it then does with the first one's clock. */
+/* An item that is queued already is not queued again, and no event tells. What it does for the
+ * second thread it then does with the first one's clock. */
 SEC("tp_btf/workqueue_queue_work")
 int BPF_PROG(edge_queue, int cpu, void *pool, void *item)
 {
@@ -112,7 +115,8 @@ int BPF_PROG(edge_execute, void *item)
 		return 0;
 	of = bpf_map_lookup_elem(&queued, &key);
 	tid = of ? __sync_lock_test_and_set(&of->tid, 0) : 0;
-	worker = bpf_task_storage_get(&acting, current, 0, tid ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
+	worker =
+		bpf_task_storage_get(&acting, current, 0, tid ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
 	if (worker && of && tid) {
 		*worker = *of;
 		worker->tid = tid;
@@ -122,13 +126,13 @@ int BPF_PROG(edge_execute, void *item)
 	return 0;
 }
 
-/* A wait of the polling thread is as long as it has to be: what it looked for requests before it fell
- * asleep is part of it. */
+/* A wait of the polling thread is as long as it has to be: what it looked for requests before it
+ * fell asleep is part of it. */
 #define POLLED_NS (1ULL << 40)
 
-/* A request begins: io_uring_submit_req, or what older kernels call it. The polling thread finds it at the earliest
- * when it was made, by a thread that was paused up to now. What the polling thread owes, it owes for
- * looking. */
+/* A request begins: io_uring_submit_req, or what older kernels call it. The polling thread finds it
+ * at the earliest when it was made, by a thread that was paused up to now. What the polling thread
+ * owes, it owes for looking. */
 SEC("raw_tp")
 int edge_polled(void *ctx)
 {

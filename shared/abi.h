@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Everything that the BPF programs and the controller share. Fixed-width fields, no unnamed padding, every size asserted. Times are
- * nanoseconds of CLOCK_MONOTONIC unless said otherwise. */
+/* Everything that the BPF programs and the controller share. Fixed-width fields, no unnamed
+ * padding, every size asserted. Times are nanoseconds of CLOCK_MONOTONIC unless said otherwise. */
 #pragma once
 
 #include "shared/shim_abi.h"
@@ -20,11 +20,14 @@ typedef long long abi_s64;
 #define ABI_MAX_SPACES 1024
 #define ABI_SPACE_NONE 0xffffffffU /* nothing is known of it yet */
 #define ABI_MAX_PROCESSES 8192	   /* followed at one time */
-#define ABI_CHAIN_SITES 64	   /* of those in scope, where all count; before Linux 5.13 no key could be longer */
-#define ABI_MAX_CHAINS 8192	   /* different ones between two drains */
-#define ABI_MAX_ROWS (1U << 22)	   /* of all unwinding tables; clang with all its libraries has 2.5 million */
+#define ABI_CHAIN_SITES \
+	64 /* of those in scope, where all count; before Linux 5.13 no key could be longer */
+#define ABI_MAX_CHAINS 8192 /* different ones between two drains */
+#define ABI_MAX_ROWS \
+	(1U << 22) /* of all unwinding tables; clang with all its libraries has 2.5 million */
 #define ABI_ROW_CHUNK (1U << 16)
-#define ABI_PAUSE_LATENCY_BUCKETS 128 /* quarter octaves: ABI_PAUSE_LATENCY_BUCKETS / 4 octaves of nanoseconds */
+#define ABI_PAUSE_LATENCY_BUCKETS \
+	128 /* quarter octaves: ABI_PAUSE_LATENCY_BUCKETS / 4 octaves of nanoseconds */
 
 /* Who stops the threads that owe. */
 enum abi_payer {
@@ -43,8 +46,11 @@ enum abi_sync {
 /* What such a call does: the cookie of its probe. */
 #define ABI_CALL_WAKES 1  /* may end another thread's wait: all that is owed is paid before */
 #define ABI_CALL_BLOCKS 2 /* may wait for another thread: credit on return */
-#define ABI_CALL_MINUS 4  /* returns a negative number where it failed or was interrupted; else it is an error number that says so */
-#define ABI_CALL_SIGNAL 8 /* waits for a signal, which can come from anywhere: its second argument tells */
+#define ABI_CALL_MINUS                                                                         \
+	4 /* returns a negative number where it failed or was interrupted; else it is an error \
+	     number that says so */
+#define ABI_CALL_SIGNAL \
+	8 /* waits for a signal, which can come from anywhere: its second argument tells */
 
 /* --trace-payments: a stop, or a tick of the sampling clock, which is one as well. */
 enum abi_trace_kind {
@@ -70,25 +76,29 @@ struct abi_config {
 	abi_u32 has_task_work; /* bpf_task_work_schedule_resume_impl */
 	abi_u32 has_send_signal_task;
 	abi_u32 has_preempt_disable;
-	abi_u32 rq_edges;	    /* rule R4 (payers that keep the CPU) */
-	abi_u32 many;		    /* the scope is the map of processes, not abi_control.tgid alone */
-	abi_u32 all_execs;	    /* report every exec on the machine, not only those of processes in the map */
-	abi_u32 sync;		    /* enum abi_sync */
-	abi_u32 has_switch;	    /* --sync pthread: the kernel reports switches all the same: execution times are exact */
-	abi_u32 max_frames;	    /* of a call chain that are looked at: ABI_MAX_FRAMES, or 1 to go without unwinding */
-	abi_u32 slows;		    /* experiments may slow the line instead (abi_setup.slow_q16) */
+	abi_u32 rq_edges;   /* rule R4 (payers that keep the CPU) */
+	abi_u32 many;	    /* the scope is the map of processes, not abi_control.tgid alone */
+	abi_u32 all_execs;  /* report every exec on the machine, not only those of processes in the
+			       map */
+	abi_u32 sync;	    /* enum abi_sync */
+	abi_u32 has_switch; /* --sync pthread: the kernel reports switches all the same: execution
+			       times are exact */
+	abi_u32 max_frames; /* of a call chain that are looked at: ABI_MAX_FRAMES, or 1 to go
+			       without unwinding */
+	abi_u32 slows;	    /* experiments may slow the line instead (abi_setup.slow_q16) */
 	abi_s64 threshold_ns;	    /* smaller debts wait for more */
 	abi_s64 unused_wait_ns;	    /* most unused blocked time a thread keeps as credit */
 	abi_s64 unused_wait_age_ns; /* ... and how long until it has forgotten all of it */
 	abi_u64 slice_ns;	    /* hold: at most this long between two looks of the scheduler */
 	abi_u64 max_pay_ns;	    /* one payment at most */
-	abi_u32 inclusive;	    /* a sample belongs to all frames in scope, not to the first one only */
-	abi_u32 has_sampled;	    /* some points count samples */
-	abi_u32 event_point;	    /* of progress_event: which point it counts */
-	abi_u32 traces;		    /* --trace-payments */
-	abi_u32 waits;		    /* a bit for each kind of wait that is sampled, too: enum abi_wait */
-	abi_u32 reserved;	    /* 0 */
-	abi_u64 kernel_base;	    /* samples in the kernel are its functions', from here on; 0: they are the caller's */
+	abi_u32 inclusive; /* a sample belongs to all frames in scope, not to the first one only */
+	abi_u32 has_sampled; /* some points count samples */
+	abi_u32 event_point; /* of progress_event: which point it counts */
+	abi_u32 traces;	     /* --trace-payments */
+	abi_u32 waits;	     /* a bit for each kind of wait that is sampled, too: enum abi_wait */
+	abi_u32 reserved;    /* 0 */
+	abi_u64 kernel_base; /* samples in the kernel are its functions', from here on; 0: they are
+				the caller's */
 };
 _Static_assert(sizeof(struct abi_config) == 128, "abi_config");
 
@@ -102,27 +112,33 @@ enum abi_wait {
 };
 
 /* A process that is in scope, or whose children may be. */
-#define ABI_PROC_IN 1	   /* in scope */
-#define ABI_PROC_FOLLOW 2  /* its children are entered as it is */
-#define ABI_PROC_SIGNALS 4 /* a handler of the payment signal is in place; BPF clears it at an exec */
-#define ABI_PROC_TREE 8	   /* below the process of --pid-tree: for the controller alone */
-#define ABI_PROC_HELD 16   /* BPF: a thread of it was held for what it should have slept; cleared at an exec */
+#define ABI_PROC_IN 1	  /* in scope */
+#define ABI_PROC_FOLLOW 2 /* its children are entered as it is */
+#define ABI_PROC_SIGNALS \
+	4		/* a handler of the payment signal is in place; BPF clears it at an exec */
+#define ABI_PROC_TREE 8 /* below the process of --pid-tree: for the controller alone */
+#define ABI_PROC_HELD \
+	16 /* BPF: a thread of it was held for what it should have slept; cleared at an exec */
 struct abi_proc {
 	abi_u32 flags;
 	abi_u32 space;	  /* its address space; BPF: ABI_SPACE_NONE after an exec */
-	abi_u64 handler;  /* the address of the handler; 0: that of the library, which lets no other replace it */
+	abi_u64 handler;  /* the address of the handler; 0: that of the library, which lets no other
+			     replace it */
 	abi_u32 numbers;  /* of the PID namespace whose numbers it knows: SHIM_NAMESPACE */
 	abi_u32 reserved; /* 0 */
 };
 _Static_assert(sizeof(struct abi_proc) == 24, "abi_proc");
 
-/* Where code is, whichever process runs it: the object's number + 1 above, the distance from the object's base below. So samples of all
- * processes add up, and a line has the same intervals in every address space. The three bits on top say what a thread waited for there. */
+/* Where code is, whichever process runs it: the object's number + 1 above, the distance from the
+ * object's base below. So samples of all processes add up, and a line has the same intervals in
+ * every address space. The three bits on top say what a thread waited for there. */
 #define ABI_CODE(object, pc) (((abi_u64)(object) + 1) << 32 | (abi_u32)(pc))
 #define ABI_CODE_OBJECT(code) (((abi_u32)((code) >> 32) & 0x1fffffffU) - 1)
 #define ABI_KERNEL_OBJECT 0x0fffffffU
 #define ABI_CODE_PC(code) ((abi_u32)(code))
-#define ABI_CODE_WAITS(kind, code) ((abi_u64)(kind) << 61 | (code)) /* of a code of no wait; code 0: at a place that is in no scope */
+#define ABI_CODE_WAITS(kind, code) \
+	((abi_u64)(kind) << 61 |   \
+	 (code)) /* of a code of no wait; code 0: at a place that is in no scope */
 #define ABI_CODE_WAIT(code) ((abi_u32)((code) >> 61))
 #define ABI_CODE_PLACE(code) ((code) & ((1ULL << 61) - 1))
 _Static_assert(ABI_WAITS <= 7, "three bits, and one more is the end of the last one's places");
@@ -189,38 +205,45 @@ struct abi_setup {
 };
 _Static_assert(sizeof(struct abi_setup) == 72 + 16 * ABI_MAX_INTERVALS, "abi_setup");
 
-/* A cost that nothing can measure where it arises, but which goes with one that can be: @ns when that was @beside_ns, and @slope_q8 / 256 for each ns
- * that it is more or less. Calibrated before the program starts. */
+/* A cost that nothing can measure where it arises, but which goes with one that can be: @ns when
+ * that was @beside_ns, and @slope_q8 / 256 for each ns that it is more or less. Calibrated before
+ * the program starts. */
 struct abi_unseen {
 	abi_s64 ns, beside_ns, slope_q8;
 };
 
 /* Written by the controller, and by BPF where it says so. */
 struct abi_control {
-	abi_u64 epoch;	       /* odd: an experiment runs; it changes by 1 at each begin and end */
-	abi_u64 tgid;	       /* the scope: one process; 0: nothing yet. Of many, one that is in scope and so need not be looked up, or 0 */
-	abi_u64 main;	       /* the process whose execs are counted */
-	abi_u64 execs;	       /* BPF: so far */
-	abi_u64 signals_ok;    /* a handler of the payment signal is in place; BPF clears it at an exec. Of many: of each process, in abi_proc */
-	abi_u64 handler;       /* ... as in abi_proc */
-	abi_u64 exit_ns;       /* BPF: the last exit of a thread in scope */
-	struct abi_unseen pay; /* what a payment stops its thread for beside what it measures itself; beside: the signal's way to its
-				* handler, 0 where the kernel pays */
-	struct abi_unseen hit; /* what a selected sample that asks another to pay stops its own thread for; beside: the asking */
+	abi_u64 epoch; /* odd: an experiment runs; it changes by 1 at each begin and end */
+	abi_u64 tgid;  /* the scope: one process; 0: nothing yet. Of many, one that is in scope and
+			  so need not be looked up, or 0 */
+	abi_u64 main;  /* the process whose execs are counted */
+	abi_u64 execs; /* BPF: so far */
+	abi_u64 signals_ok; /* a handler of the payment signal is in place; BPF clears it at an
+			       exec. Of many: of each process, in abi_proc */
+	abi_u64 handler;    /* ... as in abi_proc */
+	abi_u64 exit_ns;    /* BPF: the last exit of a thread in scope */
+	struct abi_unseen
+		pay; /* what a payment stops its thread for beside what it measures itself; beside:
+		      * the signal's way to its handler, 0 where the kernel pays */
+	struct abi_unseen hit; /* what a selected sample that asks another to pay stops its own
+				  thread for; beside: the asking */
 	abi_s64 tick_ns;       /* what any other tick stops its thread for; 0: not known */
 	abi_u64 spacing_ns;    /* between the ticks of a CPU, mean */
-	abi_u64 resting;       /* no experiment for a while: clocks are stopped, waits are not sampled */
-	abi_u64 rested_ns;     /* until when; no sample stands for what was executed before */
+	abi_u64 resting; /* no experiment for a while: clocks are stopped, waits are not sampled */
+	abi_u64 rested_ns; /* until when; no sample stands for what was executed before */
 	struct abi_setup setups[2];
 };
 _Static_assert(sizeof(struct abi_control) == 136 + 2 * sizeof(struct abi_setup), "abi_control");
 
-/* Two threads of the controller measure what a selected sample and a payment cost (bpf/calibrate.h). */
+/* Two threads of the controller measure what a selected sample and a payment cost
+ * (bpf/calibrate.h). */
 struct abi_calibration {
 	abi_u32 asker, payer; /* thread ids; payer 0: off */
 	abi_u64 ticks;	      /* BPF: of the asker */
 	abi_u64 kicks;	      /* BPF: those that had the payer pay */
-	abi_u64 asking_ns;    /* BPF: what those took of its own time, which it can measure by itself */
+	abi_u64 asking_ns; /* BPF: what those took of its own time, which it can measure by itself
+			    */
 };
 _Static_assert(sizeof(struct abi_calibration) == 32, "abi_calibration");
 
@@ -240,30 +263,39 @@ enum abi_idle {
 	ABI_IDLE_CALLED,  /* by BPF: a thread in scope has come, the controller has been told */
 	ABI_IDLE_WOKEN,	  /* by the controller: the clocks go, none has ticked yet */
 };
-#define ABI_IDLE_LOOPBACK 0xffffffffU /* among the CPUs' numbers: the events that follow loopback packets are needed again */
+#define ABI_IDLE_LOOPBACK                                                                          \
+	0xffffffffU /* among the CPUs' numbers: the events that follow loopback packets are needed \
+		       again */
 
-/* A CPU's part in telling what a thread's own packets wake from other interrupts. A cache line each. */
+/* A CPU's part in telling what a thread's own packets wake from other interrupts. A cache line
+ * each. */
 struct abi_loopback {
-	abi_u32 sender; /* the thread whose own packets the network softirq is about to deliver, in its name; 0: none */
-	abi_u32 used;	/* a thread in scope was woken by packets of another one; cleared by the controller */
+	abi_u32 sender; /* the thread whose own packets the network softirq is about to deliver, in
+			   its name; 0: none */
+	abi_u32 used;	/* a thread in scope was woken by packets of another one; cleared by the
+			   controller */
 	abi_u64 raised; /* softirqs seen */
 	abi_u32 timer;	/* a timer has interrupted whatever is done there */
 	abi_u32 pad[11];
 };
 _Static_assert(sizeof(struct abi_loopback) == 64, "abi_loopback");
 
-/* What a CPU knows: rule R4's clock, and who runs there. Written by the CPU's own scheduler events. */
+/* What a CPU knows: rule R4's clock, and who runs there. Written by the CPU's own scheduler events.
+ */
 struct abi_cpu {
-	abi_s64 local; /* local delay of the thread in scope that left last, advanced by the time of tasks out of scope (R4) */
+	abi_s64 local; /* local delay of the thread in scope that left last, advanced by the time of
+			  tasks out of scope (R4) */
 	abi_u64 since; /* the last switch */
 	abi_u64 epoch;
-	abi_u64 outside_ns;    /* cumulative time of tasks out of scope */
-	abi_u64 scope_left;    /* when an in-scope thread left last */
-	abi_u32 tid;	       /* in-scope thread on the CPU; 0: none */
-	unsigned short idle;   /* nobody is on the CPU */
-	unsigned short passed; /* the in-scope thread that left last counts as not having been there */
-	abi_s64 exec;	       /* what in-scope threads executed here since the last sample, without the time they were stopped */
-	abi_u64 sampled_at;    /* when that was */
+	abi_u64 outside_ns;  /* cumulative time of tasks out of scope */
+	abi_u64 scope_left;  /* when an in-scope thread left last */
+	abi_u32 tid;	     /* in-scope thread on the CPU; 0: none */
+	unsigned short idle; /* nobody is on the CPU */
+	unsigned short
+		passed; /* the in-scope thread that left last counts as not having been there */
+	abi_s64 exec; /* what in-scope threads executed here since the last sample, without the time
+			 they were stopped */
+	abi_u64 sampled_at; /* when that was */
 };
 _Static_assert(sizeof(struct abi_cpu) == 64, "abi_cpu");
 
@@ -283,14 +315,16 @@ struct abi_totals {
 #define SUM(kind, name, json) ABI_SUM_##kind name;
 #include "shared/sums.def"
 #undef SUM
-	abi_u64 samples_outside;		  /* of the process, without an in-scope frame */
-	abi_u64 samples_too_deep;		  /* ... of which the call chain was longer than is looked at */
-	abi_u64 samples_cut;			  /* ... could not be followed to its end */
-	abi_u64 wakes;				  /* edges of R3 */
-	abi_u64 cpu_waits;			  /* in experiments: a thread got a CPU that another one in scope had kept it waiting for */
-	abi_u64 turns;				  /* samples of another thread than the one before, on whatever CPU */
-	abi_u64 run_ns, wait_ns, outside_wait_ns; /* of in-scope threads: on a CPU, runnable, runnable behind tasks out of scope */
-	abi_u64 stopped_ns;			  /* of run_ns: in payments, and in asking for them */
+	abi_u64 samples_outside;  /* of the process, without an in-scope frame */
+	abi_u64 samples_too_deep; /* ... of which the call chain was longer than is looked at */
+	abi_u64 samples_cut;	  /* ... could not be followed to its end */
+	abi_u64 wakes;		  /* edges of R3 */
+	abi_u64 cpu_waits; /* in experiments: a thread got a CPU that another one in scope had kept
+			      it waiting for */
+	abi_u64 turns;	   /* samples of another thread than the one before, on whatever CPU */
+	abi_u64 run_ns, wait_ns, outside_wait_ns; /* of in-scope threads: on a CPU, runnable,
+						     runnable behind tasks out of scope */
+	abi_u64 stopped_ns; /* of run_ns: in payments, and in asking for them */
 	abi_u64 pause_latency[ABI_PAUSE_LATENCY_BUCKETS];
 	abi_u64 counters[COUNTER_MAX];
 };
@@ -302,19 +336,22 @@ struct abi_point {
 	abi_u64 first_ns, last_ns;
 	abi_s64 first_local, last_local;
 	abi_u64 first_visits;  /* what visits was at the first of the epoch */
-	abi_u64 settled_epoch; /* of the three below: the same of the first one after abi_setup.settled_ns */
+	abi_u64 settled_epoch; /* of the three below: the same of the first one after
+				  abi_setup.settled_ns */
 	abi_u64 settled_ns;
 	abi_s64 settled_local;
 	abi_u64 settled_visits;
 };
 _Static_assert(sizeof(struct abi_point) == 88, "abi_point");
 
-/* After so many visits in an experiment the last one's time is taken of one in so many: what it is off by is less than a thousandth in the
- * mean, the same at every speedup, and to take it is most of what a visit costs. */
+/* After so many visits in an experiment the last one's time is taken of one in so many: what it is
+ * off by is less than a thousandth in the mean, the same at every speedup, and to take it is most
+ * of what a visit costs. */
 #define ABI_POINT_MANY 4096
 #define ABI_POINT_SKIP 8
 
-/* Visits of the line that is slowed by a probe, on one CPU and in experiments. A cache line each. */
+/* Visits of the line that is slowed by a probe, on one CPU and in experiments. A cache line each.
+ */
 struct abi_slowed {
 	abi_u64 visits;
 	abi_u64 spun_ns; /* by which they were made longer */
@@ -323,8 +360,9 @@ struct abi_slowed {
 };
 _Static_assert(sizeof(struct abi_slowed) == 64, "abi_slowed");
 
-/* Where the code of sampled points is: samples in it count, by the time that they stand for. Written between experiments. The first n_functions
- * count wherever the walk from the thread's own frame to the first one in scope meets them, the others in that one alone. */
+/* Where the code of sampled points is: samples in it count, by the time that they stand for.
+ * Written between experiments. The first n_functions count wherever the walk from the thread's own
+ * frame to the first one in scope meets them, the others in that one alone. */
 #define ABI_MAX_SAMPLED 64
 struct abi_sampled {
 	abi_u64 n, n_functions;
@@ -333,21 +371,27 @@ struct abi_sampled {
 		abi_u64 point;
 	} intervals[ABI_MAX_SAMPLED];
 };
-_Static_assert(ABI_MAX_POINTS <= 64 && sizeof(struct abi_sampled) == 16 + 24 * ABI_MAX_SAMPLED, "abi_sampled");
+_Static_assert(ABI_MAX_POINTS <= 64 && sizeof(struct abi_sampled) == 16 + 24 * ABI_MAX_SAMPLED,
+	       "abi_sampled");
 
-/* Instructions that leave a function at times only: a branch out of it, or a jump to where a register or memory says. A probe's cookie has the point
- * in its lower half, and the index here and 1 more in its upper one; 0: each visit counts. */
+/* Instructions that leave a function at times only: a branch out of it, or a jump to where a
+ * register or memory says. A probe's cookie has the point in its lower half, and the index here and
+ * 1 more in its upper one; 0: each visit counts. */
 #define ABI_MAX_EXITS 1024
 #define ABI_EXIT_PARTS 4
 #define ABI_NO_REGISTER 21
 struct abi_exit {
 	abi_u64 low[ABI_EXIT_PARTS],
-		size[ABI_EXIT_PARTS]; /* the function's parts: where they begin, as a distance from the instruction, modulo 2^64 */
+		size[ABI_EXIT_PARTS]; /* the function's parts: where they begin, as a distance from
+					 the instruction, modulo 2^64 */
 	abi_u64 displacement;
-	unsigned char by_flags; /* it leaves where this condition holds, numbered as in opcodes; else where the target is in no part */
+	unsigned char by_flags; /* it leaves where this condition holds, numbered as in opcodes;
+				   else where the target is in no part */
 	unsigned char condition;
-	unsigned char memory;		  /* the target is the word at base + index * scale + displacement; else base has it */
-	unsigned char base, index, scale; /* registers: words of struct pt_regs, or ABI_NO_REGISTER */
+	unsigned char memory; /* the target is the word at base + index * scale + displacement; else
+				 base has it */
+	unsigned char base, index,
+		scale; /* registers: words of struct pt_regs, or ABI_NO_REGISTER */
 	unsigned char pad[2];
 };
 _Static_assert(sizeof(struct abi_exit) == 16 * ABI_EXIT_PARTS + 16, "abi_exit");
@@ -357,7 +401,8 @@ _Static_assert(sizeof(struct abi_exit) == 16 * ABI_EXIT_PARTS + 16, "abi_exit");
 struct abi_syscalls {
 	unsigned char enter[ABI_MAX_SYSCALLS], leave[ABI_MAX_SYSCALLS];
 };
-_Static_assert(ABI_MAX_POINTS < 255 && sizeof(struct abi_syscalls) == 2 * ABI_MAX_SYSCALLS, "abi_syscalls");
+_Static_assert(ABI_MAX_POINTS < 255 && sizeof(struct abi_syscalls) == 2 * ABI_MAX_SYSCALLS,
+	       "abi_syscalls");
 
 struct abi_sample_key {
 	abi_u64 code; /* ABI_CODE */

@@ -3,7 +3,8 @@
 #pragma once
 
 #define COLLECT_MAX_CPUS 256
-/* Each CPU has two tables: one in which it counts, and one that is being read. A bucket is two cache lines. */
+/* Each CPU has two tables: one in which it counts, and one that is being read. A bucket is two
+ * cache lines. */
 #define COLLECT_BUCKETS 512
 #define COLLECT_WAYS 5
 #define COLLECT_MAX_IMAGES 16384
@@ -12,7 +13,14 @@
 #define COLLECT_MAX_EVENTS 8
 
 /* Images that are no files; files have numbers from COLLECT_FILES on. */
-enum { COLLECT_UNKNOWN, COLLECT_IDLE, COLLECT_KERNEL, COLLECT_ANONYMOUS, COLLECT_VDSO, COLLECT_FILES = 16 };
+enum {
+	COLLECT_UNKNOWN,
+	COLLECT_IDLE,
+	COLLECT_KERNEL,
+	COLLECT_ANONYMOUS,
+	COLLECT_VDSO,
+	COLLECT_FILES = 16
+};
 /* Processes likewise: of COLLECT_SOMEONE nothing is known, since the table was full or busy. */
 enum { COLLECT_SOMEONE, COLLECT_INTERRUPTS, COLLECT_SWAPPER, COLLECT_PROCESSES = 16 };
 
@@ -59,7 +67,8 @@ struct collect_process {
 	unsigned long long cgroup;
 };
 
-/* Code of a file was found for the first time, or again while its path is not known: here is a process that has it mapped. */
+/* Code of a file was found for the first time, or again while its path is not known: here is a
+ * process that has it mapped. */
 struct collect_news {
 	unsigned int image, pid;
 	unsigned long long start, end;

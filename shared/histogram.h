@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Buckets of durations: what BPF counts into, what a profile file holds and what the analysis reads. As in HdrHistogram (Gil
- * Tene): the powers of two, each in HISTOGRAM_SUB equal parts, so that a bucket is never wider than 1/128 of what falls into
- * it and two percentiles compare to some tenths of a percent, whatever their size. Below 2 * HISTOGRAM_SUB ns each bucket is one
- * nanosecond. The layout is part of the file format: it does not change but under another name (HISTOGRAM_KEY). */
+/* Buckets of durations: what BPF counts into, what a profile file holds and what the analysis
+ * reads. As in HdrHistogram (Gil Tene): the powers of two, each in HISTOGRAM_SUB equal parts, so
+ * that a bucket is never wider than 1/128 of what falls into it and two percentiles compare to some
+ * tenths of a percent, whatever their size. Below 2 * HISTOGRAM_SUB ns each bucket is one
+ * nanosecond. The layout is part of the file format: it does not change but under another name
+ * (HISTOGRAM_KEY). */
 #pragma once
 
 #define HISTOGRAM_SUB_BITS 7
@@ -59,7 +61,8 @@ HISTOGRAM_INLINE unsigned long long histogram_low(unsigned int bucket)
 {
 	unsigned int e = bucket / HISTOGRAM_SUB;
 
-	return e < 2 ? bucket : (unsigned long long)(HISTOGRAM_SUB + bucket % HISTOGRAM_SUB) << (e - 1);
+	return e < 2 ? bucket
+		     : (unsigned long long)(HISTOGRAM_SUB + bucket % HISTOGRAM_SUB) << (e - 1);
 }
 
 HISTOGRAM_INLINE unsigned long long histogram_width(unsigned int bucket)

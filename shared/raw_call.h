@@ -17,7 +17,9 @@ static inline long raw_call_of(long number, long a, long b, long c, long d, long
 			 : "rcx", "r11", "memory");
 	return result;
 }
-#define RAW_CALL_OF(number, a, b, c, d, e, f, ...) raw_call_of(number, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
+#define RAW_CALL_OF(number, a, b, c, d, e, f, ...) \
+	raw_call_of(number, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
 
-/* raw_call(NUMBER, [ARGUMENT]...), up to six, numbers or pointers: the result, or a negative errno. */
+/* raw_call(NUMBER, [ARGUMENT]...), up to six, numbers or pointers: the result, or a negative errno.
+ */
 #define raw_call(...) RAW_CALL_OF(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0)

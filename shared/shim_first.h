@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Libraries that have to be the first: AddressSanitizer's runtime ends a program in which another one is loaded before it. A preloaded library
- * would be, so the runtime is preloaded, too, before ours: "LD_PRELOAD=libasan.so.8:/proc/self/fd/./<n>". The "./" says that the element
- * before it is ours as well. */
+/* Libraries that have to be the first: AddressSanitizer's runtime ends a program in which another
+ * one is loaded before it. A preloaded library would be, so the runtime is preloaded, too, before
+ * ours: "LD_PRELOAD=libasan.so.8:/proc/self/fd/./<n>". The "./" says that the element before it is
+ * ours as well. */
 #pragma once
 
 #include "shared/raw_call.h"
@@ -21,39 +22,47 @@ static inline bool shim_read_at(int fd, void *to, size_t size, unsigned long lon
 }
 
 /* What of @vaddr, in the file; 0: nothing. */
-static inline unsigned long long shim_file_offset(int fd, const Elf64_Ehdr *elf, unsigned long long vaddr)
+static inline unsigned long long shim_file_offset(int fd, const Elf64_Ehdr *elf,
+						  unsigned long long vaddr)
 {
 	for (unsigned int i = 0; i < elf->e_phnum && i < 64; i++) {
 		Elf64_Phdr p;
 
-		if (shim_read_at(fd, &p, sizeof(p), elf->e_phoff + i * sizeof(p)) && p.p_type == PT_LOAD && vaddr - p.p_vaddr < p.p_filesz)
+		if (shim_read_at(fd, &p, sizeof(p), elf->e_phoff + i * sizeof(p)) &&
+		    p.p_type == PT_LOAD && vaddr - p.p_vaddr < p.p_filesz)
 			return vaddr - p.p_vaddr + p.p_offset;
 	}
 	return 0;
 }
 
-/* @ret: what the executable of @fd has to have loaded first, a bare name; "" if that is any library. Whatever is in the file, this is short. */
+/* @ret: what the executable of @fd has to have loaded first, a bare name; "" if that is any
+ * library. Whatever is in the file, this is short. */
 static inline void shim_first_library(int fd, char ret[SHIM_FIRST_MAX])
 {
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-+";
+	static const char plain[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-+";
 	unsigned long long strings = 0, name = 0, at = 0, size = 0;
 	bool has_name = false;
 	Elf64_Ehdr elf;
 	Elf64_Dyn d;
 
 	ret[0] = '\0';
-	if (!shim_read_at(fd, &elf, sizeof(elf), 0) || memcmp(elf.e_ident, ELFMAG, SELFMAG) != 0 || elf.e_ident[EI_CLASS] != ELFCLASS64 ||
-	    elf.e_phentsize != sizeof(Elf64_Phdr))
+	if (!shim_read_at(fd, &elf, sizeof(elf), 0) || memcmp(elf.e_ident, ELFMAG, SELFMAG) != 0 ||
+	    elf.e_ident[EI_CLASS] != ELFCLASS64 || elf.e_phentsize != sizeof(Elf64_Phdr))
 		return;
 	for (unsigned int i = 0; i < elf.e_phnum && i < 64; i++) {
 		Elf64_Phdr p;
 
-		if (shim_read_at(fd, &p, sizeof(p), elf.e_phoff + i * sizeof(p)) && p.p_type == PT_DYNAMIC) {
+		if (shim_read_at(fd, &p, sizeof(p), elf.e_phoff + i * sizeof(p)) &&
+		    p.p_type == PT_DYNAMIC) {
 			at = p.p_offset;
 			size = p.p_filesz;
 		}
 	}
-	for (unsigned int i = 0; i < 256 && i < size / sizeof(d) && shim_read_at(fd, &d, sizeof(d), at + i * sizeof(d)) && d.d_tag != DT_NULL; i++) {
+	for (unsigned int i = 0;
+	     i < 256 && i < size / sizeof(d) &&
+	     shim_read_at(fd, &d, sizeof(d), at + i * sizeof(d)) && d.d_tag != DT_NULL;
+	     i++) {
 		if (d.d_tag == DT_STRTAB)
 			strings = d.d_un.d_ptr;
 		if (d.d_tag == DT_NEEDED && !has_name) {
@@ -68,6 +77,7 @@ static inline void shim_first_library(int fd, char ret[SHIM_FIRST_MAX])
 	}
 	size = strnlen(ret, SHIM_FIRST_MAX);
 	/* With the names that the runtime itself looks for. */
-	if (size == SHIM_FIRST_MAX || strspn(ret, plain) != size || (!strstr(ret, "libasan.so") && !strstr(ret, "libclang_rt.asan")))
+	if (size == SHIM_FIRST_MAX || strspn(ret, plain) != size ||
+	    (!strstr(ret, "libasan.so") && !strstr(ret, "libclang_rt.asan")))
 		ret[0] = '\0';
 }

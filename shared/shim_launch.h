@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the preloaded library is told at its start, and what it recognises its descriptors by. It stands at the end of the library's own
- * memory file, which is sealed: a process that can write the shared page (a sibling, a worker that dropped its privileges) cannot change it. */
+/* What the preloaded library is told at its start, and what it recognises its descriptors by. It
+ * stands at the end of the library's own memory file, which is sealed: a process that can write the
+ * shared page (a sibling, a worker that dropped its privileges) cannot change it. */
 #pragma once
 
 #include "shared/raw_call.h"
@@ -14,8 +15,8 @@
 
 #define SHIM_MAGIC 0x32306d6968735a43ULL /* "CZshim02" */
 
-/* A file that descriptors are of. The kernel gives the numbers of a memory file to no other one until the machine is started again. BPF maps
- * share one inode and have ids instead. */
+/* A file that descriptors are of. The kernel gives the numbers of a memory file to no other one
+ * until the machine is started again. BPF maps share one inode and have ids instead. */
 struct shim_identity {
 	unsigned long long dev, ino;
 	unsigned long long map_id; /* 0: a memory file */
@@ -25,16 +26,18 @@ struct shim_identity {
 struct shim_launch {
 	unsigned long long magic;
 	struct shim_identity page;
-	struct shim_identity slots;    /* ino 0: there are none */
-	unsigned int pay;	       /* enum shim_pay */
-	unsigned int signo;	       /* the payment signal */
-	int server_pid;		       /* the controller, in the PID namespace that it launched from */
-	unsigned int server_uid;       /* and its user, in that user namespace */
-	char server[SHIM_SERVER_NAME]; /* the socket to ask for the descriptors at the next exec; "": there is none */
+	struct shim_identity slots; /* ino 0: there are none */
+	unsigned int pay;	    /* enum shim_pay */
+	unsigned int signo;	    /* the payment signal */
+	int server_pid;		    /* the controller, in the PID namespace that it launched from */
+	unsigned int server_uid;    /* and its user, in that user namespace */
+	char server[SHIM_SERVER_NAME]; /* the socket to ask for the descriptors at the next exec;
+					  "": there is none */
 };
 SHIM_STATIC_ASSERT(sizeof(struct shim_launch) == 72 + SHIM_SERVER_NAME);
 
-/* Of the library's image: nobody can change what is loaded. Of the page: nobody can make it shorter than a mapping of it. */
+/* Of the library's image: nobody can change what is loaded. Of the page: nobody can make it shorter
+ * than a mapping of it. */
 #define SHIM_IMAGE_SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE)
 #define SHIM_PAGE_SEALS (F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW)
 
@@ -93,5 +96,6 @@ static inline bool shim_is(int fd, const struct shim_identity *wanted)
 {
 	struct shim_identity is;
 
-	return shim_identify(fd, &is) && is.dev == wanted->dev && is.ino == wanted->ino && is.map_id == wanted->map_id;
+	return shim_identify(fd, &is) && is.dev == wanted->dev && is.ino == wanted->ino &&
+	       is.map_id == wanted->map_id;
 }

@@ -6,6 +6,7 @@
 
 struct text_site {
 	unsigned long long inode, size; /* of the executable */
-	unsigned long long place;	/* from the page that its code begins in, in the numbering of its addresses */
+	unsigned long long place; /* from the page that its code begins in, in the numbering of its
+				     addresses */
 };
 _Static_assert(sizeof(struct text_site) == 24, "text_site");

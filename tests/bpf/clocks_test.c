@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Sampling clocks are stopped where nothing in scope runs, and nothing is lost by it: a child is moved from one CPU to another and back, and
- * stays each time until the clocks of the CPU that it left are stopped. */
+/* Sampling clocks are stopped where nothing in scope runs, and nothing is lost by it: a child is
+ * moved from one CPU to another and back, and stays each time until the clocks of the CPU that it
+ * left are stopped. */
 #include "tests/bpf/driven.h"
 
 #include "session/internal.h"
@@ -41,7 +42,8 @@ static bool two_cpus(unsigned int cpus[2])
 
 static void start(struct driven *d, unsigned int cpu)
 {
-	struct session_options o = {.payer = ABI_PAY_NONE, .signo = SIGRTMAX - 3, .rate_hz = 1000, .seed = 1};
+	struct session_options o = {
+		.payer = ABI_PAY_NONE, .signo = SIGRTMAX - 3, .rate_hz = 1000, .seed = 1};
 
 	driven_open(d, &o);
 	driven_fork(d, work);
@@ -49,7 +51,8 @@ static void start(struct driven *d, unsigned int cpu)
 	driven_go(d);
 }
 
-/* As the run's loop does: serves the clocks, while an experiment goes on. Returns whether any was to be woken. */
+/* As the run's loop does: serves the clocks, while an experiment goes on. Returns whether any was
+ * to be woken. */
 static bool serve(struct driven *d, int ms)
 {
 	struct pollfd fd = {.fd = session_clocks_fd(d->session), .events = POLLIN};
@@ -137,7 +140,9 @@ static void nothing_is_lost_while_clocks_are_stopped(void **state)
 		assert_true(sum.woken);
 		assert_false(clocks_idle(d.session, there));
 		assert_true(ticked_ns(d.session, there) > ticked);
-		assert_int_equal(__atomic_load_n(&d.session->skel->bss->clock_states[there], __ATOMIC_SEQ_CST), ABI_IDLE_RUNNING);
+		assert_int_equal(__atomic_load_n(&d.session->skel->bss->clock_states[there],
+						 __ATOMIC_SEQ_CST),
+				 ABI_IDLE_RUNNING);
 	}
 	driven_stop(&d);
 	ratio = (double)sum.sampled_ns / (double)sum.cpu_ns;
@@ -222,7 +227,8 @@ static void lists_are_read(void **state)
 
 	(void)state;
 	cpus_parse("0-1,4,6-100\n", set, 8);
-	assert_memory_equal(set, ((bool[8]){true, true, false, false, true, false, true, true}), sizeof(set));
+	assert_memory_equal(set, ((bool[8]){true, true, false, false, true, false, true, true}),
+			    sizeof(set));
 	cpus_parse("\n", set, 8);
 	assert_memory_equal(set, (bool[8]){0}, sizeof(set));
 	cpus_parse("3-x,1", set, 8);

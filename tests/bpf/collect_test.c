@@ -74,8 +74,12 @@ static int look(struct counts *c, void *arg)
 		}
 		f->samples += row->count;
 		f->idle += c->image.kind == COUNTS_IDLE ? row->count : 0;
-		f->ours += f->image && strstr(c->image.path, f->image) && *c->image.build_id ? row->count : 0;
-		f->of_process += f->process && strcmp(c->who[row->who].process, f->process) == 0 ? row->count : 0;
+		f->ours += f->image && strstr(c->image.path, f->image) && *c->image.build_id
+				   ? row->count
+				   : 0;
+		f->of_process += f->process && strcmp(c->who[row->who].process, f->process) == 0
+					 ? row->count
+					 : 0;
 	}
 	return 0;
 }
@@ -97,7 +101,8 @@ static uint64_t runs(struct collect_bpf *skel)
 	struct bpf_prog_info info = {0};
 	uint32_t size = sizeof(info);
 
-	assert_int_equal(bpf_obj_get_info_by_fd(bpf_program__fd(skel->progs.collect_tick), &info, &size), 0);
+	assert_int_equal(
+		bpf_obj_get_info_by_fd(bpf_program__fd(skel->progs.collect_tick), &info, &size), 0);
 	return info.run_cnt;
 }
 
@@ -193,7 +198,9 @@ static void evicted_entries_count(void **state)
 static void a_control_group_alone(void **state)
 {
 	struct collect_settings s = {.rate_hz = 1000,
-				     .cgroup = access("/sys/fs/cgroup/unified", F_OK) == 0 ? "/sys/fs/cgroup/unified" : "/sys/fs/cgroup"};
+				     .cgroup = access("/sys/fs/cgroup/unified", F_OK) == 0
+						       ? "/sys/fs/cgroup/unified"
+						       : "/sys/fs/cgroup"};
 	struct collector *c = NULL;
 	struct database *d = NULL;
 	struct error e = {0};
@@ -269,8 +276,9 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(every_tick_counts_once),	    TEST(evicted_entries_count),	  TEST(a_control_group_alone),
-		TEST(what_cannot_be_written_stays), cmocka_unit_test(events_are_checked),
+		TEST(every_tick_counts_once),	      TEST(evicted_entries_count),
+		TEST(a_control_group_alone),	      TEST(what_cannot_be_written_stays),
+		cmocka_unit_test(events_are_checked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The programs at work on a real process: a child with threads whose hot loops, wake-ups and exits make every program run. */
+/* The programs at work on a real process: a child with threads whose hot loops, wake-ups and exits
+ * make every program run. */
 #include "tests/bpf/driven.h"
 
 #include "session/internal.h"
@@ -72,7 +73,8 @@ static void point_is_visited(struct driven *d)
 
 	driven_experiment(d, 0, &a, &b, &owed);
 	assert_true(b.points[0].visits > a.points[0].visits);
-	assert_true(b.points[0].last_ns >= b.points[0].first_ns && b.points[0].first_ns >= a.time_ns - NSEC_PER_MSEC);
+	assert_true(b.points[0].last_ns >= b.points[0].first_ns &&
+		    b.points[0].first_ns >= a.time_ns - NSEC_PER_MSEC);
 	assert_true(b.busy_ns > a.busy_ns);
 }
 
@@ -87,7 +89,8 @@ static void hold_books_balance(void **state)
 	start(&d, ABI_PAY_HOLD, NULL);
 	point_is_visited(&d);
 	driven_books_balance(&d, true);
-	/* Several threads hit, hand over to each other on whatever CPU, and end: still nothing but hits raises G. */
+	/* Several threads hit, hand over to each other on whatever CPU, and end: still nothing but
+	 * hits raises G. */
 	d.function = "consume";
 	driven_experiment(&d, 1, &a, &b, &owed);
 	assert_true(b.growth > a.growth);
@@ -96,7 +99,8 @@ static void hold_books_balance(void **state)
 	driven_stop(&d);
 }
 
-/* Slowed by half, each sample stops its own thread for half of what it stands for, and nobody else for anything. */
+/* Slowed by half, each sample stops its own thread for half of what it stands for, and nobody else
+ * for anything. */
 static void slowing_charges_nobody(void **state)
 {
 	struct backend_totals a, b;
@@ -113,10 +117,14 @@ static void slowing_charges_nobody(void **state)
 	assert_int_equal(b.growth, a.growth);
 	assert_true(b.hits > a.hits + 20);
 	/* What they stand for, rounded for each. */
-	assert_true(hit <= (b.selected_ns - a.selected_ns) / 2 && hit + (b.hits - a.hits) >= (b.selected_ns - a.selected_ns) / 2);
-	/* A payment is a step of the clock longer than what was owed; what is owed at the end was not paid. */
-	if (paid + owed.owed + 50000 < hit || paid > hit + hit / 10 + (b.payments - a.payments) * 5000)
-		fail_msg("paid %llu, hits %llu, owed %llu", (unsigned long long)paid, (unsigned long long)hit, (unsigned long long)owed.owed);
+	assert_true(hit <= (b.selected_ns - a.selected_ns) / 2 &&
+		    hit + (b.hits - a.hits) >= (b.selected_ns - a.selected_ns) / 2);
+	/* A payment is a step of the clock longer than what was owed; what is owed at the end was
+	 * not paid. */
+	if (paid + owed.owed + 50000 < hit ||
+	    paid > hit + hit / 10 + (b.payments - a.payments) * 5000)
+		fail_msg("paid %llu, hits %llu, owed %llu", (unsigned long long)paid,
+			 (unsigned long long)hit, (unsigned long long)owed.owed);
 	assert_int_equal(b.credited, a.credited);
 	assert_int_equal(b.rq_credited, a.rq_credited);
 	assert_int_equal(owed.imbalance, 0);
@@ -126,20 +134,27 @@ static void slowing_charges_nobody(void **state)
 	driven_stop(&d);
 }
 
-/* Slowed by half at its visits: they are longer by half of what they took before, and nobody owes or pays anything. */
-/* Is @line_ns what was sampled in the line between two readings? A sample may fall between the experiment's begin and the first reading, or between
- * the last one and @line_ns's: none is as long as eight of them on average. */
-static void assert_line_time(uint64_t line_ns, const struct backend_totals *a, const struct backend_totals *b)
+/* Slowed by half at its visits: they are longer by half of what they took before, and nobody owes
+ * or pays anything. */
+/* Is @line_ns what was sampled in the line between two readings? A sample may fall between the
+ * experiment's begin and the first reading, or between the last one and @line_ns's: none is as long
+ * as eight of them on average. */
+static void assert_line_time(uint64_t line_ns, const struct backend_totals *a,
+			     const struct backend_totals *b)
 {
-	uint64_t read = b->selected_ns - a->selected_ns, mean = read / (b->selected_samples - a->selected_samples);
+	uint64_t read = b->selected_ns - a->selected_ns,
+		 mean = read / (b->selected_samples - a->selected_samples);
 
 	if (line_ns < read || line_ns > read + 8 * mean)
-		fail_msg("%" PRIu64 " ns in the line, %" PRIu64 " between the readings, %" PRIu64 " a sample", line_ns, read, mean);
+		fail_msg("%" PRIu64 " ns in the line, %" PRIu64 " between the readings, %" PRIu64
+			 " a sample",
+			 line_ns, read, mean);
 }
 
 static void slowing_by_probe(void **state)
 {
-	const char *const disabled[] = {"task_work,send_signal_task", "task_work,send_signal_task,uprobe_multi"};
+	const char *const disabled[] = {"task_work,send_signal_task",
+					"task_work,send_signal_task,uprobe_multi"};
 	struct session_slowed none, x, y, z;
 	struct point_site site = {0};
 	struct backend_totals a, b;
@@ -173,7 +188,10 @@ static void slowing_by_probe(void **state)
 		took = (double)x.line_ns / (double)x.visits;
 		longer = (double)(y.spun_ns - x.spun_ns) / (double)(y.visits - x.visits);
 		/* A visit may be cut by the experiment's end. */
-		if (longer > 0.51 * took || longer < 0.5 * took * (double)(y.visits - x.visits - 2) / (double)(y.visits - x.visits) - 100)
+		if (longer > 0.51 * took ||
+		    longer < 0.5 * took * (double)(y.visits - x.visits - 2) /
+					     (double)(y.visits - x.visits) -
+				     100)
 			fail_msg("%.0f ns longer of %.0f", longer, took);
 		/* What is spun is no time in the line. */
 		assert_line_time(y.line_ns - x.line_ns, &a, &b);
@@ -216,7 +234,8 @@ static void exits_are_stamped_and_slots_released(void **state)
 	driven_stop(&d);
 }
 
-/* A thread may leave a CPU unseen and end, and its number be another program's, when a hit asks those that run to pay. */
+/* A thread may leave a CPU unseen and end, and its number be another program's, when a hit asks
+ * those that run to pay. */
 static void a_hit_asks_only_what_is_in_scope(void **state)
 {
 	struct backend_totals a, b;
@@ -242,12 +261,15 @@ static void a_hit_asks_only_what_is_in_scope(void **state)
 	driven_begin(&d, 0.5, &a);
 	for (int i = 0; i < 3000; i++) {
 		for (unsigned int cpu = 0; cpu < d.session->nr_cpus; cpu++)
-			__atomic_store_n(&d.session->skel->bss->cpus[cpu].tid, (unsigned int)stranger, __ATOMIC_RELAXED);
+			__atomic_store_n(&d.session->skel->bss->cpus[cpu].tid,
+					 (unsigned int)stranger, __ATOMIC_RELAXED);
 		(void)usleep(100);
 	}
 	driven_end(&d, &b, &owed);
 	assert_true(b.hits > a.hits + 20);
-	assert_int_equal(bpf_map_lookup_elem(bpf_map__fd(d.session->skel->maps.threads), &pidfd, books), -ENOENT);
+	assert_int_equal(
+		bpf_map_lookup_elem(bpf_map__fd(d.session->skel->maps.threads), &pidfd, books),
+		-ENOENT);
 	free(books);
 	(void)close(pidfd);
 	(void)kill(stranger, SIGKILL);
@@ -281,10 +303,14 @@ static void a_machine_with_too_many_cpus_is_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(samples_name_the_hot_function),    cmocka_unit_test(hold_books_balance),
-		cmocka_unit_test(slowing_charges_nobody),	    cmocka_unit_test(slowing_by_probe),
-		cmocka_unit_test(books_balance_without_payer),	    cmocka_unit_test(exits_are_stamped_and_slots_released),
-		cmocka_unit_test(a_hit_asks_only_what_is_in_scope), cmocka_unit_test(a_machine_with_too_many_cpus_is_refused),
+		cmocka_unit_test(samples_name_the_hot_function),
+		cmocka_unit_test(hold_books_balance),
+		cmocka_unit_test(slowing_charges_nobody),
+		cmocka_unit_test(slowing_by_probe),
+		cmocka_unit_test(books_balance_without_payer),
+		cmocka_unit_test(exits_are_stamped_and_slots_released),
+		cmocka_unit_test(a_hit_asks_only_what_is_in_scope),
+		cmocka_unit_test(a_machine_with_too_many_cpus_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

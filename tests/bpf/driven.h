@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A session at work on a child of the test, which is this program: opened, forked, let go, driven through experiments on one of the
- * functions below, and ended. */
+/* A session at work on a child of the test, which is this program: opened, forked, let go, driven
+ * through experiments on one of the functions below, and ended. */
 #pragma once
 
 #include "base/clock.h"
@@ -115,7 +115,8 @@ static inline void driven_open(struct driven *d, const struct session_options *o
 	struct error e = {.text = ""};
 
 	d->function = "produce";
-	if (code_map_open("/proc/self/exe", &scope, &d->code, &e) < 0 || session_open(o, &d->session, &e) < 0)
+	if (code_map_open("/proc/self/exe", &scope, &d->code, &e) < 0 ||
+	    session_open(o, &d->session, &e) < 0)
 		fail_msg("%s", e.text);
 }
 
@@ -140,7 +141,8 @@ static inline void driven_fork(struct driven *d, void (*body)(void))
 	}
 	(void)close(go[0]);
 	d->go = go[1];
-	if (session_attach(d->session, d->pid, &e) < 0 || code_map_refresh(d->code, d->pid, &changed, &e) < 0 ||
+	if (session_attach(d->session, d->pid, &e) < 0 ||
+	    code_map_refresh(d->code, d->pid, &changed, &e) < 0 ||
 	    session_set_code(d->session, d->code, &e) < 0)
 		fail_msg("%s", e.text);
 }
@@ -164,21 +166,26 @@ static inline void driven_stop(struct driven *d)
 static inline void driven_begin(struct driven *d, double speedup, struct backend_totals *before)
 {
 	struct backend_interval iv[BACKEND_MAX_INTERVALS];
-	struct backend_setup setup = {.intervals = iv, .speedup = speedup > 0 ? speedup : 0, .slow = speedup < 0 ? -speedup : 0};
+	struct backend_setup setup = {.intervals = iv,
+				      .speedup = speedup > 0 ? speedup : 0,
+				      .slow = speedup < 0 ? -speedup : 0};
 
-	assert_int_equal(session_backend.intervals(d->session, d->function, iv, &setup.n_intervals), 0);
+	assert_int_equal(session_backend.intervals(d->session, d->function, iv, &setup.n_intervals),
+			 0);
 	assert_int_equal(session_backend.begin(d->session, &setup), 0);
 	assert_int_equal(session_backend.snapshot(d->session, before), 0);
 }
 
-static inline void driven_end(struct driven *d, struct backend_totals *after, struct backend_owed *owed)
+static inline void driven_end(struct driven *d, struct backend_totals *after,
+			      struct backend_owed *owed)
 {
 	assert_int_equal(session_backend.end(d->session), 0);
 	assert_int_equal(session_backend.snapshot(d->session, after), 0);
 	assert_int_equal(session_backend.owed(d->session, owed), 0);
 }
 
-static inline void driven_experiment(struct driven *d, double speedup, struct backend_totals *before, struct backend_totals *after,
+static inline void driven_experiment(struct driven *d, double speedup,
+				     struct backend_totals *before, struct backend_totals *after,
 				     struct backend_owed *owed)
 {
 	driven_begin(d, speedup, before);
@@ -197,8 +204,8 @@ static inline uint64_t driven_cpu_ns(const struct driven *d)
 	return (uint64_t)t.tv_sec * NSEC_PER_SEC + (uint64_t)t.tv_nsec;
 }
 
-/* An experiment without speedup and one with: G follows the one thread that hits, and the other is credited, since it waits in every
- * round. */
+/* An experiment without speedup and one with: G follows the one thread that hits, and the other is
+ * credited, since it waits in every round. */
 static inline void driven_books_balance(struct driven *d, bool paying)
 {
 	struct backend_totals a, b;
@@ -212,8 +219,10 @@ static inline void driven_books_balance(struct driven *d, bool paying)
 	assert_true(b.hits > a.hits);
 	assert_true(b.hit_ns > a.hit_ns);
 	assert_true(b.growth > a.growth);
-	/* What asking costs beyond a sample's share is the asker's own delay: half a percent in a virtual machine. */
-	assert_true(b.growth - a.growth <= b.hit_ns - a.hit_ns + (b.hit_ns - a.hit_ns) / 50 + NSEC_PER_MSEC);
+	/* What asking costs beyond a sample's share is the asker's own delay: half a percent in a
+	 * virtual machine. */
+	assert_true(b.growth - a.growth <=
+		    b.hit_ns - a.hit_ns + (b.hit_ns - a.hit_ns) / 50 + NSEC_PER_MSEC);
 	assert_true(b.credited > a.credited);
 	if (paying)
 		assert_true(b.payments > a.payments);

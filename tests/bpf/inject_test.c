@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Payment handlers in processes that run already: put in, paid by, taken out, and what is refused. The ledger is played here, by a map of
- * slots and by signals of our own. */
+/* Payment handlers in processes that run already: put in, paid by, taken out, and what is refused.
+ * The ledger is played here, by a map of slots and by signals of our own. */
 #include "base/error.h"
 #include "base/proc.h"
 #include "shared/shim_abi.h"
@@ -42,7 +42,8 @@ enum { SLEEPS, READS, WAITS, SHORT_WAITS, TIMED_RECEIVE, COMPUTES, KINDS };
 
 /* The target tells of itself here, and stops by it. */
 static struct {
-	int ready, stop, fork, filter, filtered; /* filter: bits of the kinds that are to filter their system calls */
+	int ready, stop, fork, filter,
+		filtered; /* filter: bits of the kinds that are to filter their system calls */
 	pid_t tids[KINDS], child;
 	uint64_t eintr, turns[KINDS];
 } * shared;
@@ -58,17 +59,21 @@ static void note(int kind, long r)
 	(void)__atomic_add_fetch(&shared->turns[kind], 1, __ATOMIC_RELAXED);
 }
 
-/* What threads that sleep or compute need, and no more: for any other call the process is killed. */
+/* What threads that sleep or compute need, and no more: for any other call the process is killed.
+ */
 static void filter_all_but_own(void)
 {
-	static const int own[] = {SYS_clock_nanosleep, SYS_nanosleep, SYS_rt_sigreturn, SYS_rt_sigprocmask, SYS_madvise,
-				  SYS_munmap,	       SYS_futex,     SYS_exit,		SYS_exit_group};
+	static const int own[] = {SYS_clock_nanosleep, SYS_nanosleep, SYS_rt_sigreturn,
+				  SYS_rt_sigprocmask,  SYS_madvise,   SYS_munmap,
+				  SYS_futex,	       SYS_exit,      SYS_exit_group};
 	enum { OWN = sizeof(own) / sizeof(*own) };
-	struct sock_filter f[2 * OWN + 2] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0 /* the number */)};
+	struct sock_filter f[2 * OWN + 2] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0 /* the number */)};
 	struct sock_fprog p = {2 * OWN + 2, f};
 
 	for (size_t i = 0; i < OWN; i++) {
-		f[2 * i + 1] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned int)own[i], 0, 1);
+		f[2 * i + 1] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K,
+							    (unsigned int)own[i], 0, 1);
 		f[2 * i + 2] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
 	}
 	f[2 * OWN + 1] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS);
@@ -177,7 +182,8 @@ static pid_t start(int kinds, void (*first)(void))
 		target(kinds);
 	}
 	assert_true(pid > 0);
-	while (__atomic_load_n(&shared->ready, __ATOMIC_ACQUIRE) < __builtin_popcount((unsigned int)kinds))
+	while (__atomic_load_n(&shared->ready, __ATOMIC_ACQUIRE) <
+	       __builtin_popcount((unsigned int)kinds))
 		(void)usleep(1000);
 	while (headless && proc_thread(pid) == pid)
 		(void)usleep(1000);
@@ -215,8 +221,10 @@ static char *facts(pid_t pid)
 
 		assert_non_null(all);
 		while ((line = strsep(&at, "\n")))
-			if (strstr(line, "-xp ") || strstr(line, "rw-s ") || (strncmp(line, "Sig", 3) == 0 && strncmp(line, "SigQ", 4) != 0))
-				used += (size_t)snprintf(text + used, (1 << 20) - used, "%s\n", line);
+			if (strstr(line, "-xp ") || strstr(line, "rw-s ") ||
+			    (strncmp(line, "Sig", 3) == 0 && strncmp(line, "SigQ", 4) != 0))
+				used += (size_t)snprintf(text + used, (1 << 20) - used, "%s\n",
+							 line);
 		free(all);
 	}
 	(void)snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
@@ -246,7 +254,10 @@ static void finish_as_before(pid_t pid, char *before)
 
 static struct injector *begin(void)
 {
-	const struct injector_options o = {.image = shim_blob_image, .size = shim_blob_image_size, .pay = SHIM_PAY_SLEEP, .signo = signo};
+	const struct injector_options o = {.image = shim_blob_image,
+					   .size = shim_blob_image_size,
+					   .pay = SHIM_PAY_SLEEP,
+					   .signo = signo};
 	struct injector *i = NULL;
 	struct error e = {""};
 
@@ -257,7 +268,8 @@ static struct injector *begin(void)
 
 static int try_enter(struct injector *i, pid_t pid, struct injected *ret, struct error *e)
 {
-	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0), err = injector_enter(i, pid, pidfd, ret, e);
+	int pidfd = (int)syscall(SYS_pidfd_open, pid, 0),
+	    err = injector_enter(i, pid, pidfd, ret, e);
 
 	if (pidfd >= 0)
 		(void)close(pidfd);
@@ -323,7 +335,8 @@ static void pays_and_leaves_nothing(void **state)
 	finish_as_before(pid, before);
 }
 
-/* A call that takes longer than the test is interrupted only if we do it: and a descriptor of ours would be seen. */
+/* A call that takes longer than the test is interrupted only if we do it: and a descriptor of ours
+ * would be seen. */
 static void interrupts_nothing(void **state)
 {
 	static const int sets[] = {(1 << KINDS) - 1, 1 << WAITS, 1 << TIMED_RECEIVE, 1 << READS};
@@ -493,11 +506,13 @@ static void have_filter(int kinds)
 {
 	__atomic_store_n(&shared->filtered, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&shared->filter, kinds, __ATOMIC_RELEASE);
-	while (__atomic_load_n(&shared->filtered, __ATOMIC_ACQUIRE) < __builtin_popcount((unsigned int)kinds))
+	while (__atomic_load_n(&shared->filtered, __ATOMIC_ACQUIRE) <
+	       __builtin_popcount((unsigned int)kinds))
 		(void)usleep(1000);
 }
 
-/* The one that would be stopped first is the one that may make no calls of ours; and later there is no other one. */
+/* The one that would be stopped first is the one that may make no calls of ours; and later there is
+ * no other one. */
 static void spares_threads_with_filters(void **state)
 {
 	struct injector *i = begin();
@@ -587,11 +602,14 @@ int main(void)
 	LIBBPF_OPTS(bpf_map_create_opts, o, .map_flags = BPF_F_MMAPABLE);
 
 	signo = SIGRTMAX - 4;
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	slots_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "slots", 4, sizeof(struct shim_slot), SHIM_ENTRIES, &o);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	slots_fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "slots", 4, sizeof(struct shim_slot),
+				  SHIM_ENTRIES, &o);
 	if (shared == MAP_FAILED || slots_fd < 0)
 		return 125;
-	slots = mmap(NULL, SHIM_ENTRIES * sizeof(*slots), PROT_READ | PROT_WRITE, MAP_SHARED, slots_fd, 0);
+	slots = mmap(NULL, SHIM_ENTRIES * sizeof(*slots), PROT_READ | PROT_WRITE, MAP_SHARED,
+		     slots_fd, 0);
 	if (slots == MAP_FAILED)
 		return 125;
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Latency points on a real process: a child that begins and ends what the parent asks for, step by step, so that every count
- * is known; and what virtual time makes of intervals while one thread hits and another pays. */
+/* Latency points on a real process: a child that begins and ends what the parent asks for, step by
+ * step, so that every count is known; and what virtual time makes of intervals while one thread
+ * hits and another pays. */
 #include "base/clock.h"
 #include "base/error.h" /* before cmocka, whose macro fail() would hit it */
 
@@ -32,7 +33,8 @@
 
 /* What the child says of itself. */
 struct said {
-	uint64_t inner_ns, outer_ns; /* its intervals, as seen from between and from around the probes */
+	uint64_t inner_ns,
+		outer_ns; /* its intervals, as seen from between and from around the probes */
 };
 
 static volatile uint64_t sink;
@@ -249,12 +251,14 @@ static void add_point(struct driven *d, const char *function, const char *name)
 
 	assert_int_equal(elf_object_find_function(site.object, function, &sym), 0);
 	site.vaddr = sym.addr;
-	if (points_add(session_points(d->session), name, &point, &e) < 0 || points_attach_sites(session_points(d->session), point, &site, 1, &e) < 0)
+	if (points_add(session_points(d->session), name, &point, &e) < 0 ||
+	    points_attach_sites(session_points(d->session), point, &site, 1, &e) < 0)
 		fail_msg("%s", e.text);
 }
 
 /* The next two points, the first of them being number @n. */
-static void add_latency(struct driven *d, size_t n, const char *begin, const char *end, unsigned int begin_argument, unsigned int end_argument)
+static void add_latency(struct driven *d, size_t n, const char *begin, const char *end,
+			unsigned int begin_argument, unsigned int end_argument)
 {
 	struct error e = {.text = ""};
 
@@ -266,7 +270,12 @@ static void add_latency(struct driven *d, size_t n, const char *begin, const cha
 
 static void start(struct driven *d, enum abi_payer payer)
 {
-	struct session_options o = {.payer = payer, .signo = SIGRTMAX - 3, .rate_hz = 2000, .seed = 1, .latencies = 4, .needs = POINTS_NEED_PROBES};
+	struct session_options o = {.payer = payer,
+				    .signo = SIGRTMAX - 3,
+				    .rate_hz = 2000,
+				    .seed = 1,
+				    .latencies = 4,
+				    .needs = POINTS_NEED_PROBES};
 	struct code_scope scope = {.functions = true};
 	struct error e = {.text = ""};
 	int to[2], from[2];
@@ -276,7 +285,8 @@ static void start(struct driven *d, enum abi_payer payer)
 	assert_true(said != MAP_FAILED);
 	assert_int_equal(pipe(to), 0);
 	assert_int_equal(pipe(from), 0);
-	if (code_map_open("/proc/self/exe", &scope, &d->code, &e) < 0 || session_open(&o, &d->session, &e) < 0)
+	if (code_map_open("/proc/self/exe", &scope, &d->code, &e) < 0 ||
+	    session_open(&o, &d->session, &e) < 0)
 		fail_msg("%s", e.text);
 	d->pid = fork();
 	assert_true(d->pid >= 0);
@@ -295,7 +305,8 @@ static void start(struct driven *d, enum abi_payer payer)
 	add_latency(d, 2, "lat_job_begin", "lat_job_end", 2, 1);
 	add_latency(d, 4, "lat_hot_begin", "lat_hot_end", 0, 0);
 	add_latency(d, 6, "lat_cold_begin", "lat_cold_end", 0, 0);
-	if (code_map_refresh(d->code, d->pid, &changed, &e) < 0 || session_set_code(d->session, d->code, &e) < 0)
+	if (code_map_refresh(d->code, d->pid, &changed, &e) < 0 ||
+	    session_set_code(d->session, d->code, &e) < 0)
 		fail_msg("%s", e.text);
 	assert_int_equal(points_count(session_points(d->session)), 4);
 	for (size_t i = 0; i < 4; i++)
@@ -330,7 +341,8 @@ static void begin(struct driven *d, double speedup, struct backend_totals *befor
 	struct backend_interval iv[BACKEND_MAX_INTERVALS];
 	struct backend_setup setup = {.intervals = iv, .speedup = speedup};
 
-	assert_int_equal(session_backend.intervals(d->session, "lat_hot_work", iv, &setup.n_intervals), 0);
+	assert_int_equal(
+		session_backend.intervals(d->session, "lat_hot_work", iv, &setup.n_intervals), 0);
 	assert_int_equal(session_backend.begin(d->session, &setup), 0);
 	assert_int_equal(session_backend.snapshot(d->session, before), 0);
 }
@@ -347,7 +359,8 @@ static uint64_t measured(struct driven *d, size_t index, struct backend_latency 
 
 	assert_int_equal(session_backend.latency(d->session, index, ret), 0);
 	for (size_t i = 0; i < ret->n_buckets; i++) {
-		assert_true(ret->buckets[i].bucket < HISTOGRAM_BUCKETS && ret->buckets[i].count > 0);
+		assert_true(ret->buckets[i].bucket < HISTOGRAM_BUCKETS &&
+			    ret->buckets[i].count > 0);
 		assert_true(i == 0 || ret->buckets[i].bucket > ret->buckets[i - 1].bucket);
 		n += ret->buckets[i].count;
 	}
@@ -357,7 +370,8 @@ static uint64_t measured(struct driven *d, size_t index, struct backend_latency 
 }
 
 /* One experiment with these steps in it. */
-static uint64_t experiment(struct driven *d, const char *steps, size_t index, struct backend_latency *ret)
+static uint64_t experiment(struct driven *d, const char *steps, size_t index,
+			   struct backend_latency *ret)
 {
 	struct backend_totals a, b;
 
@@ -383,8 +397,10 @@ static void by_thread(void **state)
 	assert_int_equal(b.n_points, 4);
 	assert_int_equal(b.points[0].visits - a.points[0].visits, PAIRS);
 	assert_int_equal(b.points[0].departures - a.points[0].departures, PAIRS);
-	/* What it measures lies between what the program sees from inside and from outside of the probes. */
-	assert_true(l.sum_ns > 0 && (uint64_t)l.sum_ns >= said->inner_ns && (uint64_t)l.sum_ns <= said->outer_ns);
+	/* What it measures lies between what the program sees from inside and from outside of the
+	 * probes. */
+	assert_true(l.sum_ns > 0 && (uint64_t)l.sum_ns >= said->inner_ns &&
+		    (uint64_t)l.sum_ns <= said->outer_ns);
 	assert_int_equal(l.unmatched + l.unended + l.crossed + l.lost, 0);
 	assert_true(l.in_flight_begin == 0 && l.in_flight_end == 0);
 	/* Nothing of it in the next experiment. */
@@ -411,7 +427,8 @@ static void odd_ones(void **state)
 	assert_int_equal(experiment(&d, "xx", 0, &l), 0);
 	assert_int_equal(l.unended, 2);
 	assert_int_equal(l.in_flight_end, 0);
-	/* Begun before the experiment: it has no length; nor has what ends after it, or in the next one. */
+	/* Begun before the experiment: it has no length; nor has what ends after it, or in the next
+	 * one. */
 	tell(&d, "b");
 	assert_int_equal(experiment(&d, "e", 0, &l), 0);
 	assert_int_equal(l.crossed, 1);
@@ -464,7 +481,8 @@ static void full(void **state)
 	stop(&d);
 }
 
-/* Mean interval of both threads, in virtual time, and of both by the clock. False if other programs took much of the CPUs. */
+/* Mean interval of both threads, in virtual time, and of both by the clock. False if other programs
+ * took much of the CPUs. */
 static bool means(struct driven *d, double speedup, double virtual[2], double clock[2])
 {
 	struct backend_totals a, b;
@@ -478,15 +496,17 @@ static bool means(struct driven *d, double speedup, double virtual[2], double cl
 
 		assert_true(n > 5);
 		virtual[i] = (double)l.sum_ns / (double)n;
-		clock[i] = (double)(b.time_ns - a.time_ns) / (double)(b.points[2 + i].departures - a.points[2 + i].departures);
+		clock[i] = (double)(b.time_ns - a.time_ns) /
+			   (double)(b.points[2 + i].departures - a.points[2 + i].departures);
 	}
 	return 20 * (b.outside_wait_ns - a.outside_wait_ns) < b.busy_ns - a.busy_ns;
 }
 
 enum { HOT, COLD, COLD_BY_CLOCK, N_RATIOS, ATTEMPTS = 9 };
 
-/* The thread in the selected line gets as much faster as was asked for; the other pays, which takes time, but none of its
- * intervals: of what it takes more by the clock, at most a fifth is in them (what a pause costs beside, where samples are dear). */
+/* The thread in the selected line gets as much faster as was asked for; the other pays, which takes
+ * time, but none of its intervals: of what it takes more by the clock, at most a fifth is in them
+ * (what a pause costs beside, where samples are dear). */
 static void payments_do_not_count(void **state)
 {
 	double plain[2], fast[2], clock_plain[2], clock_fast[2], ratios[N_RATIOS][ATTEMPTS];
@@ -507,16 +527,19 @@ static void payments_do_not_count(void **state)
 	start(&d, ABI_PAY_HOLD);
 	tell(&d, "t");
 	(void)usleep(100000);
-	/* Intervals are by the clock: other programs on these CPUs are in them, and what slows down a virtual machine for some seconds. So it is
-	 * the medians of all attempts that have to be right. */
+	/* Intervals are by the clock: other programs on these CPUs are in them, and what slows down
+	 * a virtual machine for some seconds. So it is the medians of all attempts that have to be
+	 * right. */
 	for (int attempt = 0; attempt < ATTEMPTS && !good; attempt++) {
 		double hot, cold, cold_by_clock;
 		bool ours = means(&d, 0, plain, clock_plain) && means(&d, 0.5, fast, clock_fast);
 
 		if (!ours)
 			continue;
-		print_message("hot %.0f -> %.0f us, cold %.0f -> %.0f us; by the clock cold %.0f -> %.0f us\n", plain[0] / 1e3, fast[0] / 1e3,
-			      plain[1] / 1e3, fast[1] / 1e3, clock_plain[1] / 1e3, clock_fast[1] / 1e3);
+		print_message("hot %.0f -> %.0f us, cold %.0f -> %.0f us; by the clock cold %.0f "
+			      "-> %.0f us\n",
+			      plain[0] / 1e3, fast[0] / 1e3, plain[1] / 1e3, fast[1] / 1e3,
+			      clock_plain[1] / 1e3, clock_fast[1] / 1e3);
 		ratios[HOT][n] = fast[0] / plain[0];
 		ratios[COLD][n] = fast[1] / plain[1];
 		ratios[COLD_BY_CLOCK][n] = clock_fast[1] / clock_plain[1];
@@ -524,7 +547,8 @@ static void payments_do_not_count(void **state)
 		hot = stats_quantile(ratios[HOT], n, 0.5);
 		cold = stats_quantile(ratios[COLD], n, 0.5);
 		cold_by_clock = stats_quantile(ratios[COLD_BY_CLOCK], n, 0.5);
-		good = hot > 0.4 && hot < 0.6 && cold > 0.85 && cold - 1 < (cold_by_clock - 1) / 5 && cold_by_clock > 1.5;
+		good = hot > 0.4 && hot < 0.6 && cold > 0.85 &&
+		       cold - 1 < (cold_by_clock - 1) / 5 && cold_by_clock > 1.5;
 	}
 	stop(&d);
 	if (n == 0) {
@@ -535,7 +559,8 @@ static void payments_do_not_count(void **state)
 }
 
 /* The mean of the jobs' lengths by their sum, and by their histogram. */
-static void handed_over(struct driven *d, double speedup, unsigned int ms, double *ret_sum, double *ret_buckets)
+static void handed_over(struct driven *d, double speedup, unsigned int ms, double *ret_sum,
+			double *ret_buckets)
 {
 	struct backend_totals a, b;
 	struct backend_latency l;
@@ -548,8 +573,9 @@ static void handed_over(struct driven *d, double speedup, unsigned int ms, doubl
 	*ret_buckets = 0;
 	for (size_t i = 0; i < l.n_buckets; i++) {
 		n += l.buckets[i].count;
-		*ret_buckets +=
-			(double)l.buckets[i].count * ((double)histogram_low(l.buckets[i].bucket) + (double)histogram_width(l.buckets[i].bucket) / 2);
+		*ret_buckets += (double)l.buckets[i].count *
+				((double)histogram_low(l.buckets[i].bucket) +
+				 (double)histogram_width(l.buckets[i].bucket) / 2);
 	}
 	free(l.buckets);
 	assert_true(n > 0);
@@ -557,8 +583,9 @@ static void handed_over(struct driven *d, double speedup, unsigned int ms, doubl
 	*ret_buckets /= (double)n;
 }
 
-/* The sum is of the clocks as they are booked, the histogram of smoothed ones. What one thread begins and another ends, which it woke, is
- * the same by both, and where nothing gets faster there is nothing to smooth, whatever was before. */
+/* The sum is of the clocks as they are booked, the histogram of smoothed ones. What one thread
+ * begins and another ends, which it woke, is the same by both, and where nothing gets faster there
+ * is nothing to smooth, whatever was before. */
 static void threads_share_a_clock(void **state)
 {
 	double sum, buckets;

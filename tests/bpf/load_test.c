@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Every BPF program loads in every configuration that a run can ask for, within its budget of verified instructions. */
+/* Every BPF program loads in every configuration that a run can ask for, within its budget of
+ * verified instructions. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -68,16 +69,20 @@ static void check_budgets(struct cozbpf_bpf *skel)
 			continue;
 		assert_int_equal(bpf_obj_get_info_by_fd(bpf_program__fd(p), &info, &size), 0);
 		if (info.verified_insns > allowed)
-			fail_msg("%s: %u instructions verified, %u allowed", bpf_program__name(p), info.verified_insns, allowed);
+			fail_msg("%s: %u instructions verified, %u allowed", bpf_program__name(p),
+				 info.verified_insns, allowed);
 		print_message("%s: %u of %u\n", bpf_program__name(p), info.verified_insns, allowed);
 	}
 }
 
-static void loads_scope(enum abi_sync sync, enum abi_payer payer, bool task_work, bool send_signal, bool many, bool inclusive, unsigned int latencies)
+static void loads_scope(enum abi_sync sync, enum abi_payer payer, bool task_work, bool send_signal,
+			bool many, bool inclusive, unsigned int latencies)
 {
 	struct cozbpf_bpf *skel = programs_open();
-	static const char *const points[] = {"progress_enter",	      "progress_leave",	       "progress_event", "progress_traced",
-					     "progress_enter_traced", "progress_leave_traced", "slow_visit"};
+	static const char *const points[] = {
+		"progress_enter",  "progress_leave",	    "progress_event",
+		"progress_traced", "progress_enter_traced", "progress_leave_traced",
+		"slow_visit"};
 	struct abi_config *c;
 	int r;
 
@@ -109,31 +114,39 @@ static void loads_scope(enum abi_sync sync, enum abi_payer payer, bool task_work
 	skel->rodata->n_latencies = latencies;
 	c->has_sampled = 1;
 	choose(skel, sync);
-	(void)bpf_program__set_autoload(skel->progs.pay_at_call, sync == ABI_SYNC_SCHED && !task_work);
+	(void)bpf_program__set_autoload(skel->progs.pay_at_call,
+					sync == ABI_SYNC_SCHED && !task_work);
 	/* All that some points need; the one for many probes where the kernel has such links. */
 	for (size_t i = 0; i < sizeof(points) / sizeof(*points); i++)
-		(void)bpf_program__set_autoload(bpf_object__find_program_by_name(skel->obj, points[i]), true);
-	(void)bpf_program__set_autoload(skel->progs.progress_multi, feature_usable("uprobe_multi", NULL));
-	(void)bpf_program__set_autoload(skel->progs.slow_multi, feature_usable("uprobe_multi", NULL));
-	(void)bpf_program__set_expected_attach_type(skel->progs.progress_multi, (enum bpf_attach_type)UPROBE_MULTI);
-	(void)bpf_program__set_expected_attach_type(skel->progs.slow_multi, (enum bpf_attach_type)UPROBE_MULTI);
+		(void)bpf_program__set_autoload(
+			bpf_object__find_program_by_name(skel->obj, points[i]), true);
+	(void)bpf_program__set_autoload(skel->progs.progress_multi,
+					feature_usable("uprobe_multi", NULL));
+	(void)bpf_program__set_autoload(skel->progs.slow_multi,
+					feature_usable("uprobe_multi", NULL));
+	(void)bpf_program__set_expected_attach_type(skel->progs.progress_multi,
+						    (enum bpf_attach_type)UPROBE_MULTI);
+	(void)bpf_program__set_expected_attach_type(skel->progs.slow_multi,
+						    (enum bpf_attach_type)UPROBE_MULTI);
 	r = cozbpf_bpf__load(skel);
 	if (r == 0)
 		check_budgets(skel);
 	cozbpf_bpf__destroy(skel);
 	if (r != 0)
-		fail_msg("sync %d, payer %d, task work %d, many processes %d: %s", sync, payer, task_work, many, strerror(-r));
+		fail_msg("sync %d, payer %d, task work %d, many processes %d: %s", sync, payer,
+			 task_work, many, strerror(-r));
 }
 
-/* For machines that are emulated, where the verifier is slow. In pairs: one process with one attribution, many processes with the other one. One
- * each: for each payer one half of a pair. */
+/* For machines that are emulated, where the verifier is slow. In pairs: one process with one
+ * attribution, many processes with the other one. One each: for each payer one half of a pair. */
 static bool in_pairs, one_each;
 
 static void loads(enum abi_sync sync, enum abi_payer payer, bool task_work, bool send_signal)
 {
 	for (int inclusive = 0; inclusive < 2; inclusive++)
 		for (int many = 0; many < 2; many++) {
-			if (sync == ABI_SYNC_PTHREAD && many) /* the calls are those of one process */
+			if (sync == ABI_SYNC_PTHREAD &&
+			    many) /* the calls are those of one process */
 				continue;
 			if (in_pairs && sync == ABI_SYNC_SCHED && many != inclusive)
 				continue;
@@ -148,13 +161,16 @@ static void loads_with_latency_points(void **state)
 	(void)state;
 	REQUIRE_BPF();
 	loads_scope(ABI_SYNC_SCHED, ABI_PAY_NONE, false, false, true, true, ABI_MAX_LATENCIES);
-	loads_scope(ABI_SYNC_SCHED, ABI_PAY_SLEEP, feature_usable("task_work", NULL), feature_usable("send_signal_task", NULL), false, false, 1);
-	loads_scope(ABI_SYNC_PTHREAD, ABI_PAY_SLEEP, feature_usable("task_work", NULL), false, false, false, 1);
+	loads_scope(ABI_SYNC_SCHED, ABI_PAY_SLEEP, feature_usable("task_work", NULL),
+		    feature_usable("send_signal_task", NULL), false, false, 1);
+	loads_scope(ABI_SYNC_PTHREAD, ABI_PAY_SLEEP, feature_usable("task_work", NULL), false,
+		    false, false, 1);
 }
 
 static void loads_with_this_kernels_features(void **state)
 {
-	bool work = feature_usable("task_work", NULL), signal = feature_usable("send_signal_task", NULL);
+	bool work = feature_usable("task_work", NULL),
+	     signal = feature_usable("send_signal_task", NULL);
 
 	(void)state;
 	REQUIRE_BPF();
@@ -193,7 +209,8 @@ static void probes_agree_with_disable(void **state)
 	assert_int_equal(session_probe("task_work", &f, &n), 0);
 	for (size_t i = 0; i < n; i++) {
 		/* Also of what a run can do without, all that a command loads can be. */
-		if ((f[i].required || strncmp(f[i].name, "programs", 8) == 0) && f[i].state != FEATURE_OK)
+		if ((f[i].required || strncmp(f[i].name, "programs", 8) == 0) &&
+		    f[i].state != FEATURE_OK)
 			fail_msg("%s: %s", f[i].name, f[i].detail);
 		if (strcmp(f[i].name, "task_work") == 0)
 			assert_int_equal(f[i].state, FEATURE_MISSING);
@@ -210,16 +227,20 @@ static int arguments_of(const struct btf *btf, const char *function)
 {
 	int id = btf__find_by_name_kind(btf, function, BTF_KIND_FUNC);
 
-	return id < 0 ? -1 : btf_vlen(btf__type_by_id(btf, btf__type_by_id(btf, (unsigned int)id)->type));
+	return id < 0 ? -1
+		      : btf_vlen(
+				btf__type_by_id(btf, btf__type_by_id(btf, (unsigned int)id)->type));
 }
 
-/* Either variant names one of the functions, as the kernels have it that it is for, and nothing else tells them apart: the skeleton of one
- * serves for both. */
+/* Either variant names one of the functions, as the kernels have it that it is for, and nothing
+ * else tells them apart: the skeleton of one serves for both. */
 static void variants_differ_in_one_function(void **state)
 {
 	size_t size, impl_size;
-	const void *bytes = cozbpf_bpf__elf_bytes(&size), *impl_bytes = cozbpf_impl_bpf__elf_bytes(&impl_size);
-	struct bpf_object *o = bpf_object__open_mem(bytes, size, NULL), *impl = bpf_object__open_mem(impl_bytes, impl_size, NULL);
+	const void *bytes = cozbpf_bpf__elf_bytes(&size),
+		   *impl_bytes = cozbpf_impl_bpf__elf_bytes(&impl_size);
+	struct bpf_object *o = bpf_object__open_mem(bytes, size, NULL),
+			  *impl = bpf_object__open_mem(impl_bytes, impl_size, NULL);
 	struct bpf_program *p, *q = NULL;
 	struct bpf_map *m, *n = NULL;
 
@@ -240,7 +261,8 @@ static void variants_differ_in_one_function(void **state)
 	bpf_object__for_each_map (m, o) {
 		n = bpf_object__next_map(impl, n);
 		assert_non_null(n);
-		assert_string_equal(strchr(bpf_map__name(m), '.') ?: bpf_map__name(m), strchr(bpf_map__name(n), '.') ?: bpf_map__name(n));
+		assert_string_equal(strchr(bpf_map__name(m), '.') ?: bpf_map__name(m),
+				    strchr(bpf_map__name(n), '.') ?: bpf_map__name(n));
 		assert_int_equal(bpf_map__value_size(m), bpf_map__value_size(n));
 		assert_int_equal(bpf_map__max_entries(m), bpf_map__max_entries(n));
 	}
@@ -249,7 +271,8 @@ static void variants_differ_in_one_function(void **state)
 	bpf_object__close(impl);
 }
 
-/* Where the kernel has task work under either name, it is found, by the variant that names it so. */
+/* Where the kernel has task work under either name, it is found, by the variant that names it so.
+ */
 static void task_work_is_found(void **state)
 {
 	struct btf *btf;
@@ -274,9 +297,12 @@ static void task_work_is_found(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(loads_with_this_kernels_features), cmocka_unit_test(loads_without_newer_features),
-		cmocka_unit_test(loads_with_latency_points),	    cmocka_unit_test(probes_agree_with_disable),
-		cmocka_unit_test(variants_differ_in_one_function),  cmocka_unit_test(task_work_is_found),
+		cmocka_unit_test(loads_with_this_kernels_features),
+		cmocka_unit_test(loads_without_newer_features),
+		cmocka_unit_test(loads_with_latency_points),
+		cmocka_unit_test(probes_agree_with_disable),
+		cmocka_unit_test(variants_differ_in_one_function),
+		cmocka_unit_test(task_work_is_found),
 	};
 
 	one_each = argc > 1 && strcmp(argv[1], "--one-each") == 0;

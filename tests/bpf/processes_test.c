@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A scope of many processes: who is in it after forks, execs and exits, what they share, and that nothing stays behind. */
+/* A scope of many processes: who is in it after forks, execs and exits, what they share, and that
+ * nothing stays behind. */
 #include "base/clock.h"
 #include "base/error.h" /* before cmocka, whose macro fail() would hit it */
 
@@ -72,11 +73,16 @@ static struct code_map *code;
 
 static void open_session(bool many)
 {
-	struct session_options o = {.payer = ABI_PAY_NONE, .signo = SIGRTMAX - 3, .rate_hz = 1000, .seed = 1, .many = many};
+	struct session_options o = {.payer = ABI_PAY_NONE,
+				    .signo = SIGRTMAX - 3,
+				    .rate_hz = 1000,
+				    .seed = 1,
+				    .many = many};
 	struct code_scope scope = {.functions = true};
 	struct error e = {.text = ""};
 
-	if (code_map_open("/proc/self/exe", &scope, &code, &e) < 0 || session_open(&o, &session, &e) < 0 || session_set_code(session, code, &e) < 0)
+	if (code_map_open("/proc/self/exe", &scope, &code, &e) < 0 ||
+	    session_open(&o, &session, &e) < 0 || session_set_code(session, code, &e) < 0)
 		fail_msg("%s", e.text);
 }
 
@@ -107,7 +113,8 @@ static size_t entered(struct session_process **ret)
 
 static size_t used_slots(void)
 {
-	struct shim_slot *slots = mmap(NULL, SHIM_SLOTS * sizeof(*slots), PROT_READ, MAP_SHARED, session_slots_fd(session), 0);
+	struct shim_slot *slots = mmap(NULL, SHIM_SLOTS * sizeof(*slots), PROT_READ, MAP_SHARED,
+				       session_slots_fd(session), 0);
 	size_t n = 0;
 
 	assert_ptr_not_equal(slots, MAP_FAILED);
@@ -142,7 +149,8 @@ static void children_are_in_scope_as_long_as_they_live(void **state)
 	for (size_t i = 0; i < 2 + CHILDREN; i++)
 		assert_int_equal(all[i].flags, ABI_PROC_IN | ABI_PROC_FOLLOW);
 	free(all);
-	/* One has started another program: nothing is known of what it maps until somebody looks. */
+	/* One has started another program: nothing is known of what it maps until somebody looks.
+	 */
 	n = session_execs(session, &execs);
 	assert_int_equal(n, 1);
 	execed = execs[0];
@@ -165,7 +173,8 @@ static void children_are_in_scope_as_long_as_they_live(void **state)
 	for (size_t i = 0; i < n; i++) {
 		const char *line, *function;
 
-		if (session_backend.name(session, samples[i].addr, &line, &function) == 0 && strcmp(line, "crowd_work") == 0)
+		if (session_backend.name(session, samples[i].addr, &line, &function) == 0 &&
+		    strcmp(line, "crowd_work") == 0)
 			in_work += samples[i].count;
 	}
 	free(samples);
@@ -203,7 +212,8 @@ static void one_process_is_no_family(void **state)
 	REQUIRE_BPF();
 	open_session(false);
 	pid = start_family(&go);
-	if (session_attach(session, pid, &e) < 0 || code_map_refresh(code, pid, &changed, &e) < 0 || session_set_code(session, code, &e) < 0)
+	if (session_attach(session, pid, &e) < 0 || code_map_refresh(code, pid, &changed, &e) < 0 ||
+	    session_set_code(session, code, &e) < 0)
 		fail_msg("%s", e.text);
 	assert_int_equal(write(go, "g", 1), 1);
 	(void)close(go);

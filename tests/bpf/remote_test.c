@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* System calls in a thread of another process, whose memory is hostile and whose helper can be ended by anybody; and we
- * ourselves are killed at the worst moment. ptrace and kill come by here. Not among the unit tests: a sanitizer would be in
- * the program as well, whose handlers of faults are not a program's. */
+/* System calls in a thread of another process, whose memory is hostile and whose helper can be
+ * ended by anybody; and we ourselves are killed at the worst moment. ptrace and kill come by here.
+ * Not among the unit tests: a sanitizer would be in the program as well, whose handlers of faults
+ * are not a program's. */
 #include "shared/shim_abi.h"
 #include "shim/image.h"
 #include "target/inject_private.h"
@@ -32,9 +33,10 @@
 static bool dies_at_options; /* the calling process, before it has set a tracee's options */
 static bool memory_lies;     /* every word that is read of a tracee is 0 */
 static bool helper_dies;     /* before anybody has waited for it */
-static size_t steered;	     /* the register, by its offset, that gets another value just before a call; 0, which is r15: none */
-static uint64_t steered_at;  /* ... that is made here */
-static bool dawdles;	     /* so that what a tracee does between two requests has time to show */
+static size_t steered; /* the register, by its offset, that gets another value just before a call;
+			  0, which is r15: none */
+static uint64_t steered_at; /* ... that is made here */
+static bool dawdles;	    /* so that what a tracee does between two requests has time to show */
 static pid_t killed;
 
 int __real_kill(pid_t pid, int signo);
@@ -72,7 +74,8 @@ long __wrap_ptrace(enum __ptrace_request request, pid_t tid, void *address, void
 	r = __real_ptrace(request, tid, address, data);
 	if (dawdles && (request == PTRACE_SEIZE || request == PTRACE_CONT))
 		(void)usleep(2000);
-	if (request == PTRACE_GETREGS && helper_dies && ((struct user_regs_struct *)data)->orig_rax == SYS_clone)
+	if (request == PTRACE_GETREGS && helper_dies &&
+	    ((struct user_regs_struct *)data)->orig_rax == SYS_clone)
 		end_helper((pid_t)((struct user_regs_struct *)data)->rax);
 	return r;
 }
@@ -136,7 +139,8 @@ static int count_child(pid_t pid, void *arg)
 	struct process_facts f;
 	pid_t *parent_and_children = arg;
 
-	if (process_read(pid, &f) == 0 && f.parent == parent_and_children[0] && f.state != 'Z' && f.state != 'X')
+	if (process_read(pid, &f) == 0 && f.parent == parent_and_children[0] && f.state != 'Z' &&
+	    f.state != 'X')
 		parent_and_children[1]++;
 	return 0;
 }
@@ -225,7 +229,8 @@ static void kills_its_own_helper_only(void **state)
 /* The program's other threads can write there what they like: descriptors are found without it. */
 static void takes_no_descriptor_from_memory(void **state)
 {
-	struct inject_options o = {.image = shim_blob_image, .size = shim_blob_image_size, .signo = SIGRTMAX - 4};
+	struct inject_options o = {
+		.image = shim_blob_image, .size = shim_blob_image_size, .signo = SIGRTMAX - 4};
 	struct inject_layout l = {0};
 	struct remote r, helper;
 	pid_t pid = start(), number;
@@ -243,8 +248,8 @@ static void takes_no_descriptor_from_memory(void **state)
 	remote_end(&helper, &r, number);
 	assert_true(l.slots != 0);
 	/* It is found again. */
-	(void)snprintf(maps, sizeof(maps), "%llx-0 r-xp 0\n%llx-0 rw-s 0 anon_inode:bpf-map\n", (unsigned long long)l.blob,
-		       (unsigned long long)l.slots);
+	(void)snprintf(maps, sizeof(maps), "%llx-0 r-xp 0\n%llx-0 rw-s 0 anon_inode:bpf-map\n",
+		       (unsigned long long)l.blob, (unsigned long long)l.slots);
 	assert_ptr_equal(inject_layout_in(pid, maps, &l, 1), &l);
 	assert_int_equal(inject_unmap(&r, &l), 0);
 	assert_int_equal(remote_release(&r), 0);
@@ -253,20 +258,24 @@ static void takes_no_descriptor_from_memory(void **state)
 	finish(pid);
 }
 
-/* Who shares the program's memory can have the thread make another call than ours. That one does not happen. */
+/* Who shares the program's memory can have the thread make another call than ours. That one does
+ * not happen. */
 static void has_no_other_call_made(void **state)
 {
 	/* Below that of exit_group by the bit that is steered. */
 	const long number = SYS_clock_nanosleep;
 	const uint64_t none[6] = {0};
 	const size_t registers[] = {
-		offsetof(struct user_regs_struct, rax), offsetof(struct user_regs_struct, rdi), offsetof(struct user_regs_struct, rsi),
-		offsetof(struct user_regs_struct, rdx), offsetof(struct user_regs_struct, r10), offsetof(struct user_regs_struct, r8),
+		offsetof(struct user_regs_struct, rax), offsetof(struct user_regs_struct, rdi),
+		offsetof(struct user_regs_struct, rsi), offsetof(struct user_regs_struct, rdx),
+		offsetof(struct user_regs_struct, r10), offsetof(struct user_regs_struct, r8),
 		offsetof(struct user_regs_struct, r9),
 	};
 	/* exit_group by an instruction behind ours, and a call as 32-bit programs make it */
-	static const unsigned char codes[][9] = {{0xeb, 0x00, 0xb8, SYS_exit_group, 0, 0, 0, 0x0f, 0x05}, {0xcd, 0x80, 0x0f, 0x05}};
-	unsigned char *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	static const unsigned char codes[][9] = {
+		{0xeb, 0x00, 0xb8, SYS_exit_group, 0, 0, 0, 0x0f, 0x05}, {0xcd, 0x80, 0x0f, 0x05}};
+	unsigned char *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int64_t value;
 	struct remote r;
 	pid_t pid;
@@ -339,7 +348,8 @@ static void stops_threads_of_the_process_only(void **state)
 	finish(other);
 }
 
-/* A program that does without getppid(), and asks for it all the time: turns[0] times, turns[1] times with success. */
+/* A program that does without getppid(), and asks for it all the time: turns[0] times, turns[1]
+ * times with success. */
 static pid_t start_filtered(void)
 {
 	struct sock_filter code[] = {
@@ -354,7 +364,8 @@ static pid_t start_filtered(void)
 	assert_true(pid >= 0);
 	if (pid == 0) {
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0) < 0)
+		if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+		    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter, 0, 0) < 0)
 			_exit(1);
 		for (;; turns[0]++)
 			if (syscall(SYS_getppid) >= 0)
@@ -390,14 +401,18 @@ static void filters_stay_in_force(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(no_helper_outlives_us),	   cmocka_unit_test(kills_its_own_helper_only),
-		cmocka_unit_test(takes_no_descriptor_from_memory), cmocka_unit_test(has_no_other_call_made),
-		cmocka_unit_test(lets_go_of_another_program),	   cmocka_unit_test(stops_threads_of_the_process_only),
+		cmocka_unit_test(no_helper_outlives_us),
+		cmocka_unit_test(kills_its_own_helper_only),
+		cmocka_unit_test(takes_no_descriptor_from_memory),
+		cmocka_unit_test(has_no_other_call_made),
+		cmocka_unit_test(lets_go_of_another_program),
+		cmocka_unit_test(stops_threads_of_the_process_only),
 		cmocka_unit_test(filters_stay_in_force),
 	};
 	sigset_t all;
 
-	turns = mmap(NULL, 2 * sizeof(*turns), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	turns = mmap(NULL, 2 * sizeof(*turns), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		     -1, 0);
 	if (turns == MAP_FAILED)
 		return 125;
 	/* As target/remote.h asks. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Between bursts of experiments nothing is sampled, and what the global delay may grow by has a bound in the kernel. */
+/* Between bursts of experiments nothing is sampled, and what the global delay may grow by has a
+ * bound in the kernel. */
 #include "tests/bpf/driven.h"
 
 #include "session/internal.h"
@@ -26,7 +27,8 @@ static void computes(void)
 
 static void start(struct driven *d)
 {
-	struct session_options o = {.payer = ABI_PAY_HOLD, .signo = SIGRTMAX - 3, .rate_hz = 1000, .seed = 1};
+	struct session_options o = {
+		.payer = ABI_PAY_HOLD, .signo = SIGRTMAX - 3, .rate_hz = 1000, .seed = 1};
 
 	driven_open(d, &o);
 	d->function = "produce";
@@ -72,18 +74,21 @@ static void nothing_is_sampled_at_rest(void **state)
 	(void)usleep(AWAKE_US);
 	ns = sampled(&d, &n);
 	since = clock_monotonic_ns() - since;
-	print_message("%llu samples, %.0f ms, in %.0f ms\n", (unsigned long long)n, (double)ns / 1e6, (double)since / 1e6);
+	print_message("%llu samples, %.0f ms, in %.0f ms\n", (unsigned long long)n,
+		      (double)ns / 1e6, (double)since / 1e6);
 	assert_true(n > 50);
 	/* Two threads: the rest before is nobody's. */
 	assert_true(ns < 2 * since + 20 * NSEC_PER_MSEC);
 	driven_stop(&d);
 }
 
-/* An experiment as long as it likes: the global delay stops where it may go no further, and then nobody is paused. */
+/* An experiment as long as it likes: the global delay stops where it may go no further, and then
+ * nobody is paused. */
 static void the_global_delay_stops_at_its_bound(void **state)
 {
 	struct backend_interval intervals[BACKEND_MAX_INTERVALS];
-	struct backend_setup setup = {.intervals = intervals, .speedup = 1, .most_growth_ns = 30 * NSEC_PER_MSEC};
+	struct backend_setup setup = {
+		.intervals = intervals, .speedup = 1, .most_growth_ns = 30 * NSEC_PER_MSEC};
 	struct backend_totals a, b, c;
 	struct driven d;
 
@@ -91,7 +96,8 @@ static void the_global_delay_stops_at_its_bound(void **state)
 	REQUIRE_FEATURE("task_work", "BPF task work");
 	start(&d);
 	(void)usleep(AWAKE_US);
-	assert_int_equal(session_backend.intervals(d.session, "produce", intervals, &setup.n_intervals), 0);
+	assert_int_equal(
+		session_backend.intervals(d.session, "produce", intervals, &setup.n_intervals), 0);
 	assert_int_equal(session_backend.begin(d.session, &setup), 0);
 	assert_int_equal(session_backend.snapshot(d.session, &a), 0);
 	(void)usleep(REST_US);

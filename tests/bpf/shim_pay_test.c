@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A debt that is slept off through the shim (R6 under hold) must not be held as well while the shim pays. The child here plays the
- * shim: its handler takes its time to pay, another thread's hits go on meanwhile, and the ledger's books must say of it what the handler
- * says and nothing more. */
+/* A debt that is slept off through the shim (R6 under hold) must not be held as well while the shim
+ * pays. The child here plays the shim: its handler takes its time to pay, another thread's hits go
+ * on meanwhile, and the ledger's books must say of it what the handler says and nothing more. */
 #include "base/clock.h"
 #include "base/error.h" /* before cmocka, whose macro fail() would hit it */
 
@@ -103,7 +103,8 @@ static int64_t paid_by(struct session *s, unsigned int tid)
 
 static void a_debt_is_slept_off_once(void **state)
 {
-	struct session_options o = {.payer = ABI_PAY_HOLD, .signo = SIGNO, .rate_hz = 1000, .seed = 1};
+	struct session_options o = {
+		.payer = ABI_PAY_HOLD, .signo = SIGNO, .rate_hz = 1000, .seed = 1};
 	struct code_scope scope = {.functions = true};
 	struct backend_interval iv[BACKEND_MAX_INTERVALS];
 	struct backend_setup setup = {.intervals = iv, .speedup = 0.5};
@@ -125,7 +126,8 @@ static void a_debt_is_slept_off_once(void **state)
 	if (code_map_open("/proc/self/exe", &scope, &code, &e) < 0 || session_open(&o, &s, &e) < 0)
 		fail_msg("%s", e.text);
 	session_calibrate(s);
-	slots = mmap(NULL, SHIM_SLOTS * sizeof(*slots), PROT_READ | PROT_WRITE, MAP_SHARED, session_slots_fd(s), 0);
+	slots = mmap(NULL, SHIM_SLOTS * sizeof(*slots), PROT_READ | PROT_WRITE, MAP_SHARED,
+		     session_slots_fd(s), 0);
 	assert_ptr_not_equal(slots, MAP_FAILED);
 	assert_int_equal(pipe(go), 0);
 	pid = fork();
@@ -135,7 +137,8 @@ static void a_debt_is_slept_off_once(void **state)
 		child(go[0]);
 	}
 	(void)close(go[0]);
-	if (session_attach(s, pid, &e) < 0 || code_map_refresh(code, pid, &changed, &e) < 0 || session_set_code(s, code, &e) < 0)
+	if (session_attach(s, pid, &e) < 0 || code_map_refresh(code, pid, &changed, &e) < 0 ||
+	    session_set_code(s, code, &e) < 0)
 		fail_msg("%s", e.text);
 	s->skel->bss->control.signals_ok = 1;
 	assert_int_equal(write(go[1], "g", 1), 1);
@@ -153,7 +156,8 @@ static void a_debt_is_slept_off_once(void **state)
 	assert_true(paid > 0);
 	assert_true(slot->payments - before.payments >= 3);
 	/* What is not folded in yet may be missing; there must be nothing else. */
-	assert_true(paid <= (int64_t)(slot->paid_ns - before.paid_ns + (slot->payments - before.payments + 1) * OVERHEAD_NS));
+	assert_true(paid <= (int64_t)(slot->paid_ns - before.paid_ns +
+				      (slot->payments - before.payments + 1) * OVERHEAD_NS));
 	(void)kill(pid, SIGKILL);
 	(void)waitpid(pid, NULL, 0);
 	(void)munmap(slots, SHIM_SLOTS * sizeof(*slots));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a sleeper owes when a timer wakes it is slept off (R6 under hold), by it and by nobody else: whoever has its CPU next does not pay for it, and
- * what the sleeper owes for running, later, is held. A thread that earns has a CPU for itself; on the other one are the sleeper and, beside
- * it, one that always works. The child's handler of the payment signal sleeps as the shim's does. */
+/* What a sleeper owes when a timer wakes it is slept off (R6 under hold), by it and by nobody else:
+ * whoever has its CPU next does not pay for it, and what the sleeper owes for running, later, is
+ * held. A thread that earns has a CPU for itself; on the other one are the sleeper and, beside it,
+ * one that always works. The child's handler of the payment signal sleeps as the shim's does. */
 #include "tests/bpf/driven.h"
 
 #include "session/internal.h"
@@ -41,11 +42,13 @@ static void pay_asleep(int signo)
 		return;
 	slot->paying = 1;
 	/* The ledger writes anew, when the thread comes by, what it owes by then. */
-	while ((owed = -__atomic_exchange_n(&slot->owed_ns, 0, __ATOMIC_ACQ_REL)) > (int64_t)until) {
+	while ((owed = -__atomic_exchange_n(&slot->owed_ns, 0, __ATOMIC_ACQ_REL)) >
+	       (int64_t)until) {
 		struct timespec t;
 
 		until = (uint64_t)owed;
-		t = (struct timespec){.tv_sec = (time_t)((start + until) / NSEC_PER_SEC), .tv_nsec = (long)((start + until) % NSEC_PER_SEC)};
+		t = (struct timespec){.tv_sec = (time_t)((start + until) / NSEC_PER_SEC),
+				      .tv_nsec = (long)((start + until) % NSEC_PER_SEC)};
 		(void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
 	}
 	__atomic_add_fetch(&slot->paid_ns, clock_monotonic_ns() - start, __ATOMIC_RELEASE);
@@ -127,12 +130,15 @@ static bool too_few_cpus(void)
 
 static void start(struct driven *d, void (*body)(void))
 {
-	struct session_options o = {.payer = ABI_PAY_HOLD, .signo = SIGNO, .rate_hz = 1000, .seed = 1};
+	struct session_options o = {
+		.payer = ABI_PAY_HOLD, .signo = SIGNO, .rate_hz = 1000, .seed = 1};
 
 	driven_open(d, &o);
 	session_calibrate(d->session);
-	slots = mmap(NULL, SHIM_SLOTS * sizeof(*slots), PROT_READ | PROT_WRITE, MAP_SHARED, session_slots_fd(d->session), 0);
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	slots = mmap(NULL, SHIM_SLOTS * sizeof(*slots), PROT_READ | PROT_WRITE, MAP_SHARED,
+		     session_slots_fd(d->session), 0);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
 	assert_ptr_not_equal(slots, MAP_FAILED);
 	assert_ptr_not_equal(shared, MAP_FAILED);
 	driven_fork(d, body);
@@ -163,8 +169,8 @@ static struct abi_thread_record record_of(struct session *s, unsigned int tid)
 	return r;
 }
 
-/* The sleeper comes by its CPU again and again, each time owing what accrued in 6 ms. Who works there stops for as long as G grows, not for the
- * sleeper's debts. */
+/* The sleeper comes by its CPU again and again, each time owing what accrued in 6 ms. Who works
+ * there stops for as long as G grows, not for the sleeper's debts. */
 static void the_next_one_does_not_pay_for_a_sleeper(void **state)
 {
 	struct backend_totals a, b;
@@ -182,8 +188,10 @@ static void the_next_one_does_not_pay_for_a_sleeper(void **state)
 	driven_experiment(&d, 0.5, &a, &b, &owed);
 	r = record_of(d.session, shared->bystander);
 	/* Of its clock: what it paid and what it was given, or lost, for having waited. */
-	print_message("growth %.1f ms; the bystander paid %.1f and was credited %.1f ms; %u payments of the sleeper\n",
-		      (double)(b.growth - a.growth) / 1e6, (double)r.paid / 1e6, (double)r.rq_credited / 1e6,
+	print_message("growth %.1f ms; the bystander paid %.1f and was credited %.1f ms; %u "
+		      "payments of the sleeper\n",
+		      (double)(b.growth - a.growth) / 1e6, (double)r.paid / 1e6,
+		      (double)r.rq_credited / 1e6,
 		      slot_of((unsigned int)d.pid)->payments - payments);
 	assert_true(slot_of((unsigned int)d.pid)->payments - payments >= 5);
 	assert_true(r.paid > 0);
@@ -192,7 +200,8 @@ static void the_next_one_does_not_pay_for_a_sleeper(void **state)
 	stop(&d);
 }
 
-/* A payment for each sleep; what comes while the sleeper runs, though it is more than a sleep would be worth, is held. */
+/* A payment for each sleep; what comes while the sleeper runs, though it is more than a sleep would
+ * be worth, is held. */
 static void a_running_sleeper_is_held(void **state)
 {
 	struct backend_totals a, b;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* --sync pthread at work on a real process, by probes on its C library: a child whose threads wait for each other, are made and joined. */
+/* --sync pthread at work on a real process, by probes on its C library: a child whose threads wait
+ * for each other, are made and joined. */
 #include "tests/bpf/driven.h"
 
 /* With pauses, for which no sample must stand. */
@@ -13,10 +14,15 @@ static void work_and_rest(void)
 }
 
 /* @calls: with probes on all of the C library's calls, which the kernel takes seconds to remove. */
-static void start(struct driven *d, enum abi_payer payer, const char *disabled, void (*body)(void), bool calls)
+static void start(struct driven *d, enum abi_payer payer, const char *disabled, void (*body)(void),
+		  bool calls)
 {
-	struct session_options o = {
-		.payer = payer, .sync = ABI_SYNC_PTHREAD, .signo = SIGRTMAX - 3, .rate_hz = 2000, .seed = 1, .disabled = disabled};
+	struct session_options o = {.payer = payer,
+				    .sync = ABI_SYNC_PTHREAD,
+				    .signo = SIGRTMAX - 3,
+				    .rate_hz = 2000,
+				    .seed = 1,
+				    .disabled = disabled};
 	struct error e = {.text = ""};
 
 	driven_open(d, &o);
@@ -45,13 +51,15 @@ static void books_balance_without_the_scheduler(void **state)
 
 	(void)state;
 	REQUIRE_BPF();
-	start(&d, ABI_PAY_NONE, "task_work,send_signal_task,sched_switch,sched_waking,switch_raw", driven_hand_over, true);
+	start(&d, ABI_PAY_NONE, "task_work,send_signal_task,sched_switch,sched_waking,switch_raw",
+	      driven_hand_over, true);
 	driven_books_balance(&d, false);
 	driven_no_complaint(&d);
 	driven_stop(&d);
 }
 
-/* What the samples in the line stand for, against the CPU time of a thread that does nothing else. */
+/* What the samples in the line stand for, against the CPU time of a thread that does nothing else.
+ */
 static void samples_stand_for_cpu_time(const char *disabled, double tolerance)
 {
 	struct backend_totals a, b;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Work in libraries, in the kernel, behind a signal frame and in code without tables belongs to the function in scope that caused it. The
- * functions are compiled without frame pointers. */
+/* Work in libraries, in the kernel, behind a signal frame and in code without tables belongs to the
+ * function in scope that caused it. The functions are compiled without frame pointers. */
 #include "base/clock.h"
 #include "base/error.h" /* before cmocka, whose macro fail() would hit it */
 
@@ -31,7 +31,9 @@
 #ifdef __clang__
 #define WORK __attribute__((noinline, disable_tail_calls))
 #else
-#define WORK __attribute__((noinline, noclone, optimize("omit-frame-pointer", "no-optimize-sibling-calls")))
+#define WORK                              \
+	__attribute__((noinline, noclone, \
+		       optimize("omit-frame-pointer", "no-optimize-sibling-calls")))
 #endif
 
 #define SETTLE_NS (250 * NSEC_PER_MSEC)
@@ -106,15 +108,18 @@ WORK void unwind_signal(void)
 		(void)raise(SIGUSR1);
 }
 
-/* As a just-in-time compiler would make it: push rbp; mov rbp, rsp; mov ecx, 100000; dec ecx; jnz; pop rbp; ret. */
+/* As a just-in-time compiler would make it: push rbp; mov rbp, rsp; mov ecx, 100000; dec ecx; jnz;
+ * pop rbp; ret. */
 WORK void unwind_made(void);
 WORK void unwind_made(void)
 {
-	static const uint8_t code[] = {0x55, 0x48, 0x89, 0xe5, 0xb9, 0xa0, 0x86, 0x01, 0x00, 0xff, 0xc9, 0x75, 0xfc, 0x5d, 0xc3};
+	static const uint8_t code[] = {0x55, 0x48, 0x89, 0xe5, 0xb9, 0xa0, 0x86, 0x01,
+				       0x00, 0xff, 0xc9, 0x75, 0xfc, 0x5d, 0xc3};
 	static void *page;
 
 	if (!page) {
-		page = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		page = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		memcpy(page, code, sizeof(code));
 	}
 	((void (*)(void))(uintptr_t)page)();
@@ -162,7 +167,8 @@ static uint64_t named(struct session *s, const char *function, uint64_t *ret_all
 		const char *line, *name;
 
 		*ret_all += all[i].count;
-		if (session_backend.name(s, all[i].addr, &line, &name) == 0 && name && strcmp(name, function) == 0)
+		if (session_backend.name(s, all[i].addr, &line, &name) == 0 && name &&
+		    strcmp(name, function) == 0)
 			in += all[i].count;
 	}
 	free(all);
@@ -171,7 +177,8 @@ static uint64_t named(struct session *s, const char *function, uint64_t *ret_all
 
 static void attributes(void (*work)(void), const char *function)
 {
-	struct session_options o = {.payer = ABI_PAY_NONE, .signo = SIGRTMAX - 3, .rate_hz = 2000, .seed = 1};
+	struct session_options o = {
+		.payer = ABI_PAY_NONE, .signo = SIGRTMAX - 3, .rate_hz = 2000, .seed = 1};
 	struct code_scope scope = {.functions = true};
 	struct error e = {.text = ""};
 	struct code_map *code;
@@ -193,7 +200,8 @@ static void attributes(void (*work)(void), const char *function)
 		child(work, go[0]);
 	}
 	(void)close(go[0]);
-	if (session_attach(s, pid, &e) < 0 || code_map_refresh(code, pid, &changed, &e) < 0 || session_set_code(s, code, &e) < 0)
+	if (session_attach(s, pid, &e) < 0 || code_map_refresh(code, pid, &changed, &e) < 0 ||
+	    session_set_code(s, code, &e) < 0)
 		fail_msg("%s", e.text);
 	assert_true(changed);
 	assert_int_equal(write(go[1], "g", 1), 1);
@@ -201,7 +209,8 @@ static void attributes(void (*work)(void), const char *function)
 	for (int i = 0; i < 10; i++) {
 		(void)usleep(SETTLE_NS / 10 / 1000);
 		(void)named(s, function, &all);
-		if (code_map_refresh(code, pid, &changed, &e) < 0 || (changed && session_set_code(s, code, &e) < 0))
+		if (code_map_refresh(code, pid, &changed, &e) < 0 ||
+		    (changed && session_set_code(s, code, &e) < 0))
 			fail_msg("%s", e.text);
 	}
 	before = session_samples_outside(s).all;
@@ -209,8 +218,8 @@ static void attributes(void (*work)(void), const char *function)
 	outside = session_samples_outside(s).all - before;
 	in = named(s, function, &all);
 	words_of_it = session_counters(s);
-	print_message("%s: %llu of %llu samples, %llu outside\n", function, (unsigned long long)in, (unsigned long long)all,
-		      (unsigned long long)outside);
+	print_message("%s: %llu of %llu samples, %llu outside\n", function, (unsigned long long)in,
+		      (unsigned long long)all, (unsigned long long)outside);
 	(void)kill(pid, SIGKILL);
 	(void)waitpid(pid, NULL, 0);
 	session_close(s);
@@ -219,7 +228,8 @@ static void attributes(void (*work)(void), const char *function)
 	/* The rest: the child's loop, which calls it. */
 	assert_true(in * 100 >= all * 95);
 	if (outside * 100 > all + outside)
-		fail_msg("%llu of %llu samples are outside: %s", (unsigned long long)outside, (unsigned long long)(all + outside), words_of_it);
+		fail_msg("%llu of %llu samples are outside: %s", (unsigned long long)outside,
+			 (unsigned long long)(all + outside), words_of_it);
 	free(words_of_it);
 }
 
@@ -254,7 +264,8 @@ static void test_large_library(void **state)
 	from_ns = clock_monotonic_ns();
 	assert_int_equal(code_map_refresh(code, getpid(), &changed, NULL), 0);
 	from_ns = clock_monotonic_ns() - from_ns;
-	print_message("its table and all others: %llu ms\n", (unsigned long long)(from_ns / NSEC_PER_MSEC));
+	print_message("its table and all others: %llu ms\n",
+		      (unsigned long long)(from_ns / NSEC_PER_MSEC));
 	assert_true(from_ns < NSEC_PER_SEC);
 	code_map_close(code);
 	attributes(unwind_printf, "unwind_printf");
@@ -279,10 +290,11 @@ TEST(unwind_system)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_unwind_memcpy), cmocka_unit_test(test_unwind_qsort),   cmocka_unit_test(test_unwind_printf),
-		cmocka_unit_test(test_unwind_sin),    cmocka_unit_test(test_unwind_syscall), cmocka_unit_test(test_unwind_vdso),
-		cmocka_unit_test(test_unwind_signal), cmocka_unit_test(test_unwind_made),    cmocka_unit_test(test_unwind_system),
-		cmocka_unit_test(test_large_library),
+		cmocka_unit_test(test_unwind_memcpy),  cmocka_unit_test(test_unwind_qsort),
+		cmocka_unit_test(test_unwind_printf),  cmocka_unit_test(test_unwind_sin),
+		cmocka_unit_test(test_unwind_syscall), cmocka_unit_test(test_unwind_vdso),
+		cmocka_unit_test(test_unwind_signal),  cmocka_unit_test(test_unwind_made),
+		cmocka_unit_test(test_unwind_system),  cmocka_unit_test(test_large_library),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

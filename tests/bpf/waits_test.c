@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* R9: a wait that something outside ends is sampled and earns; one that a thread of the program ends is not. One thread computes, another one waits.
+/* R9: a wait that something outside ends is sampled and earns; one that a thread of the program
+ * ends is not. One thread computes, another one waits.
  */
 #include "tests/bpf/driven.h"
 
@@ -60,7 +61,11 @@ static void is_woken_by_a_thread(void)
 
 static void start(struct driven *d, void (*body)(void), const char *selected)
 {
-	struct session_options o = {.payer = ABI_PAY_HOLD, .signo = SIGRTMAX - 3, .rate_hz = 1000, .seed = 1, .waits = WAITS_ALL};
+	struct session_options o = {.payer = ABI_PAY_HOLD,
+				    .signo = SIGRTMAX - 3,
+				    .rate_hz = 1000,
+				    .seed = 1,
+				    .waits = WAITS_ALL};
 
 	driven_open(d, &o);
 	d->function = selected;
@@ -80,7 +85,8 @@ static uint64_t waited(struct driven *d, unsigned int kind, const char *function
 	for (size_t i = 0; i < n; i++) {
 		const char *name = NULL, *of = NULL;
 
-		if (ABI_CODE_WAIT(all[i].addr) != kind || session_backend.name(d->session, all[i].addr, &name, &of) < 0)
+		if (ABI_CODE_WAIT(all[i].addr) != kind ||
+		    session_backend.name(d->session, all[i].addr, &name, &of) < 0)
 			continue;
 		assert_true(all[i].wait);
 		if (function ? of && strcmp(of, function) == 0 : !of)
@@ -103,7 +109,8 @@ static void a_sleep_earns(void **state)
 	driven_experiment(&d, 0.5, &a, &b, &owed);
 	slept = (double)(b.selected_ns - a.selected_ns);
 	growth = (double)(b.growth - a.growth);
-	print_message("%llu waits of %.1f ms, growth %.1f ms\n", (unsigned long long)(b.waits - a.waits), slept / 1e6, growth / 1e6);
+	print_message("%llu waits of %.1f ms, growth %.1f ms\n",
+		      (unsigned long long)(b.waits - a.waits), slept / 1e6, growth / 1e6);
 	assert_true(b.waits - a.waits >= WAITS_WANTED);
 	assert_true(slept / (double)(b.waits - a.waits) >= SLEEP_US * 1e3);
 	/* The first one is cut at the begin. */
@@ -176,7 +183,8 @@ static void a_wait_for_a_cpu_earns(void **state)
 	driven_experiment(&d, 0.5, &a, &b, &owed);
 	elapsed = (double)(b.time_ns - a.time_ns);
 	growth = (double)(b.growth - a.growth);
-	print_message("%llu waits, growth %.1f of %.1f ms\n", (unsigned long long)(b.waits - a.waits), growth / 1e6, elapsed / 1e6);
+	print_message("%llu waits, growth %.1f of %.1f ms\n",
+		      (unsigned long long)(b.waits - a.waits), growth / 1e6, elapsed / 1e6);
 	assert_true(b.waits - a.waits >= WAITS_WANTED);
 	assert_true(growth > 0.15 * elapsed && growth < 0.35 * elapsed);
 	assert_int_equal(owed.imbalance, 0);
@@ -211,9 +219,11 @@ static void the_global_delay_is_bounded(void **state)
 	REQUIRE_FEATURE("task_work", "BPF task work");
 	start(&d, sleeps_always, "wait_there [timer]");
 	driven_experiment(&d, 1, &a, &b, &owed);
-	print_message("growth %.1f of %.1f ms\n", (double)(b.growth - a.growth) / 1e6, (double)(b.time_ns - a.time_ns) / 1e6);
+	print_message("growth %.1f of %.1f ms\n", (double)(b.growth - a.growth) / 1e6,
+		      (double)(b.time_ns - a.time_ns) / 1e6);
 	assert_true(b.growth > a.growth);
-	assert_true((double)(b.growth - a.growth) <= 0.81 * (double)(b.time_ns - a.time_ns) + 110e6);
+	assert_true((double)(b.growth - a.growth) <=
+		    0.81 * (double)(b.time_ns - a.time_ns) + 110e6);
 	assert_int_equal(owed.imbalance, 0);
 	driven_stop(&d);
 }

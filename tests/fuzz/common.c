@@ -17,13 +17,16 @@ bool fuzz_verbose;
 #endif
 
 #ifdef WITH_ADDRESS
-/* Reports end in abort(), so that one handler judges them all. Memory that is given back is kept for long enough to be caught in use, but
- * not for a hundred inputs after: touching new pages all the time is what takes longest otherwise. */
+/* Reports end in abort(), so that one handler judges them all. Memory that is given back is kept
+ * for long enough to be caught in use, but not for a hundred inputs after: touching new pages all
+ * the time is what takes longest otherwise. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
-	return "abort_on_error=1:handle_segv=0:handle_abort=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0:"
-	       "allocator_may_return_null=1:max_allocation_size_mb=4096:quarantine_size_mb=4:malloc_context_size=8:"
+	return "abort_on_error=1:handle_segv=0:handle_abort=0:handle_sigbus=0:handle_sigfpe=0:"
+	       "handle_sigill=0:"
+	       "allocator_may_return_null=1:max_allocation_size_mb=4096:quarantine_size_mb=4:"
+	       "malloc_context_size=8:"
 	       "leak_check_at_exit=0:use_sigaltstack=0";
 }
 #endif

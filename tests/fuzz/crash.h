@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Whose fault a crash or a hang is. One whose innermost frame among this program and the libraries below is a library's cannot be mended
- * here: in use such code runs in a decoder, whose end is a warning. Any other is a failure. */
+/* Whose fault a crash or a hang is. One whose innermost frame among this program and the libraries
+ * below is a library's cannot be mended here: in use such code runs in a decoder, whose end is a
+ * warning. Any other is a failure. */
 #pragma once
 
 #include "fuzz.h"
@@ -13,7 +14,8 @@
 
 static inline bool crash_is_library(void *const *frames, int n)
 {
-	static const char *const libraries[] = {"libdwarf", "libelf", "libdeflate", "liblzma", "libZydis"};
+	static const char *const libraries[] = {"libdwarf", "libelf", "libdeflate", "liblzma",
+						"libZydis"};
 	Dl_info own, at;
 
 	(void)dladdr((void *)(uintptr_t)&fuzz_broken, &own);

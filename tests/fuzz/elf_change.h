@@ -10,7 +10,8 @@
 #include <string.h>
 
 /* Where to write: in one of the tables, or in a section, small ones as often as large ones. */
-static inline void choose_area(struct rng *r, const unsigned char *file, size_t size, uint64_t *at, uint64_t *n)
+static inline void choose_area(struct rng *r, const unsigned char *file, size_t size, uint64_t *at,
+			       uint64_t *n)
 {
 	Elf64_Ehdr h;
 	Elf64_Shdr s;
@@ -29,8 +30,10 @@ static inline void choose_area(struct rng *r, const unsigned char *file, size_t 
 		return;
 	default:
 		for (int i = 0; i < 20; i++) {
-			memcpy(&s, file + h.e_shoff + rng_below(r, h.e_shnum) * sizeof(s), sizeof(s));
-			if (s.sh_type == SHT_NOBITS || !s.sh_size || s.sh_offset > size || s.sh_size > size - s.sh_offset)
+			memcpy(&s, file + h.e_shoff + rng_below(r, h.e_shnum) * sizeof(s),
+			       sizeof(s));
+			if (s.sh_type == SHT_NOBITS || !s.sh_size || s.sh_offset > size ||
+			    s.sh_size > size - s.sh_offset)
 				continue;
 			*at = s.sh_offset;
 			*n = s.sh_size;
@@ -40,14 +43,19 @@ static inline void choose_area(struct rng *r, const unsigned char *file, size_t 
 }
 
 /* @original: the same file, unchanged: it says where things are. Both have @size bytes. */
-static inline void change_elf(struct rng *r, const unsigned char *original, size_t size, unsigned char *bytes)
+static inline void change_elf(struct rng *r, const unsigned char *original, size_t size,
+			      unsigned char *bytes)
 {
-	static const uint64_t values[] = {0, 1, 0x7f, 0x80, 0xff, 0xffff, 0x7fffffff, 0xffffffff, 0xfffffff0, INT64_MAX, UINT64_MAX};
+	static const uint64_t values[] = {0,	      1,	 0x7f,	     0x80,
+					  0xff,	      0xffff,	 0x7fffffff, 0xffffffff,
+					  0xfffffff0, INT64_MAX, UINT64_MAX};
 	uint64_t at, n, times = 1 + rng_below(r, 12);
 
 	while (times--) {
 		size_t width = 1ULL << rng_below(r, 4);
-		uint64_t value = rng_below(r, 2) ? rng_next(r) : values[rng_below(r, sizeof(values) / sizeof(values[0]))];
+		uint64_t value = rng_below(r, 2)
+					 ? rng_next(r)
+					 : values[rng_below(r, sizeof(values) / sizeof(values[0]))];
 
 		choose_area(r, original, size, &at, &n);
 		if (rng_below(r, 3)) /* headers of units and tables are at the front */

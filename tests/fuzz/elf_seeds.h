@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Writes small ELF files that have all that is read of one: symbols of every kind, code with jumps, notes of probes, a dynamic section, call
- * frame information, mini debug information, and the debug information of line_seeds.h, which may be compressed. */
+/* Writes small ELF files that have all that is read of one: symbols of every kind, code with jumps,
+ * notes of probes, a dynamic section, call frame information, mini debug information, and the debug
+ * information of line_seeds.h, which may be compressed. */
 #pragma once
 
 #include "elf_change.h"
@@ -85,10 +86,14 @@ static inline void seed_code(struct rng *r, struct bytes *b)
 	b->n = TEXT_SIZE;
 }
 
-static inline void seed_symbol(struct bytes *table, struct bytes *strings, const char *name, unsigned int info, unsigned int section, uint64_t addr,
+static inline void seed_symbol(struct bytes *table, struct bytes *strings, const char *name,
+			       unsigned int info, unsigned int section, uint64_t addr,
 			       uint64_t size)
 {
-	Elf64_Sym s = {.st_info = (unsigned char)info, .st_shndx = (Elf64_Half)section, .st_value = addr, .st_size = size};
+	Elf64_Sym s = {.st_info = (unsigned char)info,
+		       .st_shndx = (Elf64_Half)section,
+		       .st_value = addr,
+		       .st_size = size};
 
 	if (!table->n)
 		put(table, 0, sizeof(s));
@@ -99,7 +104,8 @@ static inline void seed_symbol(struct bytes *table, struct bytes *strings, const
 	put_all(table, (const unsigned char *)&s, sizeof(s));
 }
 
-/* Plain, C++, Rust old and new; parts and copies; an alias; without a size; from another file; data; a version. */
+/* Plain, C++, Rust old and new; parts and copies; an alias; without a size; from another file;
+ * data; a version. */
 static inline void seed_symbols(struct bytes *table, struct bytes *strings)
 {
 	static const struct {
@@ -116,13 +122,15 @@ static inline void seed_symbols(struct bytes *table, struct bytes *strings)
 		   {"work", ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), 1, 0x40, 0x40},
 		   {"alias", ELF64_ST_INFO(STB_WEAK, STT_FUNC), 1, 0x40, 0x40},
 		   {"_ZN2ns1fEi", ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), 1, 0xe0, 0},
-		   {"_ZN4core3fmt5write17h0123456789abcdefE", ELF64_ST_INFO(STB_LOCAL, STT_FUNC), 1, 0xf0, 0x8},
+		   {"_ZN4core3fmt5write17h0123456789abcdefE", ELF64_ST_INFO(STB_LOCAL, STT_FUNC), 1,
+		    0xf0, 0x8},
 		   {"_RNvC6_123foo3bar", ELF64_ST_INFO(STB_LOCAL, STT_FUNC), 1, 0xf8, 0x8},
 		   {"data", ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT), 4, 0, 8},
 		   {"chosen@@V_1", ELF64_ST_INFO(STB_GLOBAL, STT_GNU_IFUNC), 1, 0x10, 4}};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		seed_symbol(table, strings, all[i].name, all[i].info, all[i].section == 0xf1 ? SHN_ABS : all[i].section,
+		seed_symbol(table, strings, all[i].name, all[i].info,
+			    all[i].section == 0xf1 ? SHN_ABS : all[i].section,
 			    (all[i].section == 4 ? DATA : CODE) + all[i].at, all[i].size);
 }
 
@@ -130,8 +138,10 @@ static inline void seed_dynamic(struct elf_parts *s)
 {
 	struct bytes *strings = &s->p[E_DYNSTR], *b = &s->p[E_DYNAMIC];
 
-	seed_symbol(&s->p[E_DYNSYM], strings, "dlmopen", ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), SHN_UNDEF, 0, 0);
-	seed_symbol(&s->p[E_DYNSYM], strings, "work", ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), 1, CODE + 0x40, 0x40);
+	seed_symbol(&s->p[E_DYNSYM], strings, "dlmopen", ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
+		    SHN_UNDEF, 0, 0);
+	seed_symbol(&s->p[E_DYNSYM], strings, "work", ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), 1,
+		    CODE + 0x40, 0x40);
 	put(b, DT_NEEDED, 8);
 	put(b, strings->n, 8);
 	put_text(strings, "libnone.so.1");
@@ -166,7 +176,8 @@ static inline void seed_probe(struct bytes *b, uint64_t at, const char *name)
 /* A CIE and an entry for each function of 64 bytes. @at: where it will be. */
 static inline void seed_frame(struct bytes *b, uint64_t at)
 {
-	PUT(b, 0, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1, 0, 0);
+	PUT(b, 0, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1, 0,
+	    0);
 	put_length(b, 0);
 	for (unsigned int i = 0; i < TEXT_SIZE / 0x40; i++) {
 		size_t from = b->n;
@@ -190,7 +201,8 @@ struct elf_file {
 	struct bytes strings;
 };
 
-static inline void link_section(struct elf_file *f, const char *name, const struct bytes *b, Elf64_Shdr s)
+static inline void link_section(struct elf_file *f, const char *name, const struct bytes *b,
+				Elf64_Shdr s)
 {
 	f->at = (f->at + 7) & ~7UL;
 	s.sh_name = (Elf64_Word)f->strings.n;
@@ -207,26 +219,31 @@ static inline void link_section(struct elf_file *f, const char *name, const stru
 
 static inline void link_debug(struct elf_file *f, const struct elf_parts *s, bool packed)
 {
-	static const char *const names[N_SEED_SECTIONS] = {NULL,	  ".debug_info",   ".debug_abbrev",   ".debug_line",   ".debug_str",
-							   ".debug_addr", ".debug_ranges", ".debug_rnglists", ".debug_aranges"};
+	static const char *const names[N_SEED_SECTIONS] = {
+		NULL,	       ".debug_info",	".debug_abbrev",   ".debug_line",   ".debug_str",
+		".debug_addr", ".debug_ranges", ".debug_rnglists", ".debug_aranges"};
 
 	for (size_t i = S_INFO; i < N_SEED_SECTIONS; i++) {
-		Elf64_Chdr head = {.ch_type = ELFCOMPRESS_ZLIB, .ch_size = s->lines.s[i].n, .ch_addralign = 1};
+		Elf64_Chdr head = {
+			.ch_type = ELFCOMPRESS_ZLIB, .ch_size = s->lines.s[i].n, .ch_addralign = 1};
 		struct libdeflate_compressor *c;
 		struct bytes b = {.n = 0};
 
 		if (!names[i] || !s->lines.s[i].n)
 			continue;
 		if (!packed) {
-			link_section(f, names[i], &s->lines.s[i], (Elf64_Shdr){.sh_type = SHT_PROGBITS});
+			link_section(f, names[i], &s->lines.s[i],
+				     (Elf64_Shdr){.sh_type = SHT_PROGBITS});
 			continue;
 		}
 		put_all(&b, (const unsigned char *)&head, sizeof(head));
 		c = libdeflate_alloc_compressor(1);
 		if (c)
-			b.n += libdeflate_zlib_compress(c, s->lines.s[i].p, s->lines.s[i].n, b.p + b.n, sizeof(b.p) - b.n);
+			b.n += libdeflate_zlib_compress(c, s->lines.s[i].p, s->lines.s[i].n,
+							b.p + b.n, sizeof(b.p) - b.n);
 		libdeflate_free_compressor(c);
-		link_section(f, names[i], &b, (Elf64_Shdr){.sh_type = SHT_PROGBITS, .sh_flags = SHF_COMPRESSED});
+		link_section(f, names[i], &b,
+			     (Elf64_Shdr){.sh_type = SHT_PROGBITS, .sh_flags = SHF_COMPRESSED});
 	}
 }
 
@@ -235,7 +252,8 @@ static inline size_t seed_elf(struct rng *r, unsigned int kind, unsigned char *o
 {
 	static struct elf_parts s;
 	static struct elf_file f;
-	Elf64_Ehdr h = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+	Elf64_Ehdr h = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
+				    EV_CURRENT},
 			.e_type = ET_DYN,
 			.e_machine = EM_X86_64,
 			.e_version = EV_CURRENT,
@@ -254,7 +272,8 @@ static inline size_t seed_elf(struct rng *r, unsigned int kind, unsigned char *o
 	f = (struct elf_file){.out = out, .at = sizeof(h) + sizeof(ph)};
 	memset(out, 0, ELF_SEED_ROOM);
 	seed_code(r, &s.p[E_TEXT]);
-	PUT(&s.p[E_NOTE], 4, 0, 0, 0, 4, 0, 0, 0, NT_GNU_BUILD_ID, 0, 0, 0, 'G', 'N', 'U', 0, 0xab, 0xcd, 0xef, 1);
+	PUT(&s.p[E_NOTE], 4, 0, 0, 0, 4, 0, 0, 0, NT_GNU_BUILD_ID, 0, 0, 0, 'G', 'N', 'U', 0, 0xab,
+	    0xcd, 0xef, 1);
 	seed_probe(&s.p[E_PROBES], CODE + 8, "begin");
 	seed_probe(&s.p[E_PROBES], CODE + 0x50, "end");
 	put(&s.p[E_PROBES_BASE], 0, 8);
@@ -266,36 +285,55 @@ static inline size_t seed_elf(struct rng *r, unsigned int kind, unsigned char *o
 		seed_symbols(&s.p[E_SYMTAB], &s.p[E_STRTAB]);
 
 	link_section(&f, "", &none, (Elf64_Shdr){.sh_type = SHT_NULL});
-	link_section(&f, ".text", &s.p[E_TEXT], (Elf64_Shdr){.sh_type = SHT_PROGBITS, .sh_flags = SHF_ALLOC | SHF_EXECINSTR});
-	link_section(&f, ".note.gnu.build-id", &s.p[E_NOTE], (Elf64_Shdr){.sh_type = SHT_NOTE, .sh_flags = SHF_ALLOC});
+	link_section(&f, ".text", &s.p[E_TEXT],
+		     (Elf64_Shdr){.sh_type = SHT_PROGBITS, .sh_flags = SHF_ALLOC | SHF_EXECINSTR});
+	link_section(&f, ".note.gnu.build-id", &s.p[E_NOTE],
+		     (Elf64_Shdr){.sh_type = SHT_NOTE, .sh_flags = SHF_ALLOC});
 	link_section(&f, ".note.stapsdt", &s.p[E_PROBES], (Elf64_Shdr){.sh_type = SHT_NOTE});
-	link_section(&f, ".stapsdt.base", &s.p[E_PROBES_BASE], (Elf64_Shdr){.sh_type = SHT_PROGBITS});
+	link_section(&f, ".stapsdt.base", &s.p[E_PROBES_BASE],
+		     (Elf64_Shdr){.sh_type = SHT_PROGBITS});
 	f.sh[f.n_sections - 1].sh_addr = DATA;
-	link_section(&f, ".interp", &s.p[E_INTERP], (Elf64_Shdr){.sh_type = SHT_PROGBITS, .sh_flags = SHF_ALLOC});
-	link_section(&f, ".dynstr", &s.p[E_DYNSTR], (Elf64_Shdr){.sh_type = SHT_STRTAB, .sh_flags = SHF_ALLOC});
+	link_section(&f, ".interp", &s.p[E_INTERP],
+		     (Elf64_Shdr){.sh_type = SHT_PROGBITS, .sh_flags = SHF_ALLOC});
+	link_section(&f, ".dynstr", &s.p[E_DYNSTR],
+		     (Elf64_Shdr){.sh_type = SHT_STRTAB, .sh_flags = SHF_ALLOC});
 	link_section(&f, ".dynsym", &s.p[E_DYNSYM],
-		     (Elf64_Shdr){.sh_type = SHT_DYNSYM, .sh_flags = SHF_ALLOC, .sh_link = 6, .sh_info = 1, .sh_entsize = sizeof(Elf64_Sym)});
+		     (Elf64_Shdr){.sh_type = SHT_DYNSYM,
+				  .sh_flags = SHF_ALLOC,
+				  .sh_link = 6,
+				  .sh_info = 1,
+				  .sh_entsize = sizeof(Elf64_Sym)});
 	link_section(&f, ".dynamic", &s.p[E_DYNAMIC],
-		     (Elf64_Shdr){.sh_type = SHT_DYNAMIC, .sh_flags = SHF_ALLOC, .sh_link = 6, .sh_entsize = sizeof(Elf64_Dyn)});
+		     (Elf64_Shdr){.sh_type = SHT_DYNAMIC,
+				  .sh_flags = SHF_ALLOC,
+				  .sh_link = 6,
+				  .sh_entsize = sizeof(Elf64_Dyn)});
 	seed_frame(&s.p[E_FRAME], DATA + ((f.at + 7) & ~7UL));
-	link_section(&f, ".eh_frame", &s.p[E_FRAME], (Elf64_Shdr){.sh_type = SHT_PROGBITS, .sh_flags = SHF_ALLOC});
+	link_section(&f, ".eh_frame", &s.p[E_FRAME],
+		     (Elf64_Shdr){.sh_type = SHT_PROGBITS, .sh_flags = SHF_ALLOC});
 	header = &f.sh[f.n_sections];
 	PUT(&s.p[E_FRAME_HDR], 1, 0x1b, 3, 0x3b);
 	put(&s.p[E_FRAME_HDR], header[-1].sh_addr - (DATA + ((f.at + 7) & ~7UL) + 4), 4);
 	put(&s.p[E_FRAME_HDR], 0, 4);
-	link_section(&f, ".eh_frame_hdr", &s.p[E_FRAME_HDR], (Elf64_Shdr){.sh_type = SHT_PROGBITS, .sh_flags = SHF_ALLOC});
+	link_section(&f, ".eh_frame_hdr", &s.p[E_FRAME_HDR],
+		     (Elf64_Shdr){.sh_type = SHT_PROGBITS, .sh_flags = SHF_ALLOC});
 	if (kind & ELF_GO)
-		link_section(&f, ".gopclntab", &s.p[E_PROBES_BASE], (Elf64_Shdr){.sh_type = SHT_PROGBITS});
+		link_section(&f, ".gopclntab", &s.p[E_PROBES_BASE],
+			     (Elf64_Shdr){.sh_type = SHT_PROGBITS});
 	if (kind & ELF_STRIPPED) {
-		link_section(&f, ".gnu_debugdata", &s.p[E_MINI], (Elf64_Shdr){.sh_type = SHT_PROGBITS});
+		link_section(&f, ".gnu_debugdata", &s.p[E_MINI],
+			     (Elf64_Shdr){.sh_type = SHT_PROGBITS});
 	} else {
 		link_section(&f, ".strtab", &s.p[E_STRTAB], (Elf64_Shdr){.sh_type = SHT_STRTAB});
-		link_section(
-			&f, ".symtab", &s.p[E_SYMTAB],
-			(Elf64_Shdr){.sh_type = SHT_SYMTAB, .sh_link = (Elf64_Word)f.n_sections - 1, .sh_info = 8, .sh_entsize = sizeof(Elf64_Sym)});
+		link_section(&f, ".symtab", &s.p[E_SYMTAB],
+			     (Elf64_Shdr){.sh_type = SHT_SYMTAB,
+					  .sh_link = (Elf64_Word)f.n_sections - 1,
+					  .sh_info = 8,
+					  .sh_entsize = sizeof(Elf64_Sym)});
 	}
 	if (kind & ELF_LINES) {
-		s.lines.kind = kind >> ELF_LINES_SHIFT & (N_SEEDS - 1) & ~(unsigned int)(SEED_SPLIT | SEED_PACKAGE | SEED_ALT);
+		s.lines.kind = kind >> ELF_LINES_SHIFT & (N_SEEDS - 1) &
+			       ~(unsigned int)(SEED_SPLIT | SEED_PACKAGE | SEED_ALT);
 		seed_sections(&s.lines);
 		link_debug(&f, &s, kind & ELF_PACKED);
 	}
@@ -308,11 +346,26 @@ static inline size_t seed_elf(struct rng *r, unsigned int kind, unsigned char *o
 	text = &f.sh[1];
 	note = &f.sh[2];
 	interp = &f.sh[5];
-	ph[0] = (Elf64_Phdr){.p_type = PT_LOAD, .p_flags = PF_R, .p_vaddr = DATA, .p_filesz = f.at, .p_memsz = f.at};
-	ph[1] = (Elf64_Phdr){
-		.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_vaddr = CODE, .p_offset = text->sh_offset, .p_filesz = TEXT_SIZE, .p_memsz = 0x1000};
-	ph[2] = (Elf64_Phdr){.p_type = PT_NOTE, .p_offset = note->sh_offset, .p_filesz = note->sh_size, .p_memsz = note->sh_size, .p_align = 4};
-	ph[3] = (Elf64_Phdr){.p_type = PT_INTERP, .p_offset = interp->sh_offset, .p_filesz = interp->sh_size, .p_memsz = interp->sh_size};
+	ph[0] = (Elf64_Phdr){.p_type = PT_LOAD,
+			     .p_flags = PF_R,
+			     .p_vaddr = DATA,
+			     .p_filesz = f.at,
+			     .p_memsz = f.at};
+	ph[1] = (Elf64_Phdr){.p_type = PT_LOAD,
+			     .p_flags = PF_R | PF_X,
+			     .p_vaddr = CODE,
+			     .p_offset = text->sh_offset,
+			     .p_filesz = TEXT_SIZE,
+			     .p_memsz = 0x1000};
+	ph[2] = (Elf64_Phdr){.p_type = PT_NOTE,
+			     .p_offset = note->sh_offset,
+			     .p_filesz = note->sh_size,
+			     .p_memsz = note->sh_size,
+			     .p_align = 4};
+	ph[3] = (Elf64_Phdr){.p_type = PT_INTERP,
+			     .p_offset = interp->sh_offset,
+			     .p_filesz = interp->sh_size,
+			     .p_memsz = interp->sh_size};
 	ph[4] = (Elf64_Phdr){.p_type = PT_GNU_EH_FRAME,
 			     .p_vaddr = header->sh_addr,
 			     .p_offset = header->sh_offset,
@@ -330,13 +383,14 @@ static inline size_t seed_elf(struct rng *r, unsigned int kind, unsigned char *o
 	return table + f.n_sections * sizeof(f.sh[0]);
 }
 
-/* A file with nothing but symbols, packed as .gnu_debugdata is. Every other one is changed before that, since afterwards a checksum would
- * tell. */
+/* A file with nothing but symbols, packed as .gnu_debugdata is. Every other one is changed before
+ * that, since afterwards a checksum would tell. */
 static inline size_t seed_mini(struct rng *r, struct bytes *ret)
 {
 	static const unsigned char names[] = "\0.symtab\0.strtab";
 	unsigned char file[4096] = {0}, original[sizeof(file)];
-	Elf64_Ehdr h = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+	Elf64_Ehdr h = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
+				    EV_CURRENT},
 			.e_type = ET_DYN,
 			.e_machine = EM_X86_64,
 			.e_version = EV_CURRENT,
@@ -361,7 +415,11 @@ static inline size_t seed_mini(struct rng *r, struct bytes *ret)
 			     .sh_info = 8,
 			     .sh_entsize = sizeof(Elf64_Sym),
 			     .sh_addralign = 8};
-	sh[2] = (Elf64_Shdr){.sh_name = 9, .sh_type = SHT_STRTAB, .sh_offset = at + symbols.n, .sh_size = strings.n, .sh_addralign = 1};
+	sh[2] = (Elf64_Shdr){.sh_name = 9,
+			     .sh_type = SHT_STRTAB,
+			     .sh_offset = at + symbols.n,
+			     .sh_size = strings.n,
+			     .sh_addralign = 1};
 	memcpy(file, &h, sizeof(h));
 	memcpy(file + sizeof(h), sh, sizeof(sh));
 	memcpy(file + at, symbols.p, symbols.n);
@@ -375,7 +433,8 @@ static inline size_t seed_mini(struct rng *r, struct bytes *ret)
 		return 0;
 	options.dict_size = LZMA_DICT_SIZE_MIN;
 	options.mf = LZMA_MF_HC3;
-	if (lzma_stream_buffer_encode(filters, LZMA_CHECK_CRC32, NULL, file, at, ret->p, &n, sizeof(ret->p)) == LZMA_OK)
+	if (lzma_stream_buffer_encode(filters, LZMA_CHECK_CRC32, NULL, file, at, ret->p, &n,
+				      sizeof(ret->p)) == LZMA_OK)
 		ret->n = n;
 	return n;
 }

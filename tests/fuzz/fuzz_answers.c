@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a decoder that somebody has taken over answers: whatever it is, it is refused, or what is made of it can be used. An input is a byte,
- * which says what is asked, and all that the decoder will send. */
+/* What a decoder that somebody has taken over answers: whatever it is, it is refused, or what is
+ * made of it can be used. An input is a byte, which says what is asked, and all that the decoder
+ * will send. */
 #include "fuzz.h"
 
 #include "base/cleanup.h"
@@ -51,7 +52,9 @@ static void add(struct bytes *b, const void *from, size_t n)
 /* A number that is wrong now and then. */
 static uint64_t about(struct rng *r, uint64_t right)
 {
-	static const uint64_t values[] = {0, 1, 2, 0xffff, 0x7fffffff, 0xffffffff, INT64_MAX, UINT64_MAX, CODE, CODE + 0x1000, 1ULL << 22};
+	static const uint64_t values[] = {0,	      1,	 2,	     0xffff, 0x7fffffff,
+					  0xffffffff, INT64_MAX, UINT64_MAX, CODE,   CODE + 0x1000,
+					  1ULL << 22};
 
 	switch (rng_below(r, 60)) {
 	case 0:
@@ -67,11 +70,14 @@ static uint64_t about(struct rng *r, uint64_t right)
 	}
 }
 
-static void add_answer(struct bytes *out, struct rng *r, int32_t status, uint64_t a, const void *array, size_t size, const char *more,
-		       size_t more_size, const char *names, size_t names_size)
+static void add_answer(struct bytes *out, struct rng *r, int32_t status, uint64_t a,
+		       const void *array, size_t size, const char *more, size_t more_size,
+		       const char *names, size_t names_size)
 {
-	static const char *const files[] = {"/proc/self/exe", "/etc/passwd", "/no/such/file", "", "/dev/zero"};
-	const char *file = files[rng_below(r, sizeof(files) / sizeof(files[0]))], *text = rng_below(r, 8) ? "" : "a warning";
+	static const char *const files[] = {"/proc/self/exe", "/etc/passwd", "/no/such/file", "",
+					    "/dev/zero"};
+	const char *file = files[rng_below(r, sizeof(files) / sizeof(files[0]))],
+		   *text = rng_below(r, 8) ? "" : "a warning";
 	struct decoder_head h = {.kind = DECODER_OPEN, .size = {about(r, strlen(file))}};
 
 	if (rng_below(r, 16) == 0) {
@@ -82,7 +88,8 @@ static void add_answer(struct bytes *out, struct rng *r, int32_t status, uint64_
 				  .status = (int32_t)about(r, (uint64_t)(int64_t)status),
 				  .a = about(r, a),
 				  .b = about(r, 0),
-				  .size = {about(r, size), about(r, more_size), about(r, names_size), about(r, strlen(text))}};
+				  .size = {about(r, size), about(r, more_size),
+					   about(r, names_size), about(r, strlen(text))}};
 	add(out, &h, sizeof(h));
 	add(out, array, size);
 	add(out, more, more_size);
@@ -110,7 +117,8 @@ static void make_symbols(struct bytes *out, struct rng *r)
 					      .order = (uint32_t)about(r, i),
 					      .nameless = (uint32_t)about(r, 0)};
 	}
-	add_answer(out, r, 0, rng_below(r, 2), all, n * sizeof(*all), names, sizeof(names) - rng_below(r, 2), "", 0);
+	add_answer(out, r, 0, rng_below(r, 2), all, n * sizeof(*all), names,
+		   sizeof(names) - rng_below(r, 2), "", 0);
 }
 
 static void make_frames(struct bytes *out, struct rng *r)
@@ -119,10 +127,12 @@ static void make_frames(struct bytes *out, struct rng *r)
 	size_t n = 1 + rng_below(r, 15);
 
 	for (size_t i = 0; i < n; i++)
-		all[i] = (struct cfi_row){.pc = (uint32_t)about(r, i * 16),
-					  .cfa_offset = (int16_t)about(r, 16),
-					  .rbp_slot = (int8_t)about(r, 0),
-					  .kind = (uint8_t)about(r, i + 1 < n ? rng_below(r, CFI_DRAP + 1) : CFI_NONE)};
+		all[i] = (struct cfi_row){
+			.pc = (uint32_t)about(r, i * 16),
+			.cfa_offset = (int16_t)about(r, 16),
+			.rbp_slot = (int8_t)about(r, 0),
+			.kind = (uint8_t)about(r,
+					       i + 1 < n ? rng_below(r, CFI_DRAP + 1) : CFI_NONE)};
 	add_answer(out, r, 0, 0, all, n * sizeof(*all), "", 0, "", 0);
 }
 
@@ -134,7 +144,8 @@ static void make_rows(struct bytes *out, struct rng *r, const char *names, size_
 	for (size_t i = 0; i < n; i++)
 		all[i] = (struct line_row){.addr = about(r, CODE + i * 8),
 					   .line = (uint32_t)about(r, rng_below(r, 9)),
-					   .file = (uint32_t)about(r, rng_below(r, 2)) & (MAX_FILES - 1),
+					   .file = (uint32_t)about(r, rng_below(r, 2)) &
+						   (MAX_FILES - 1),
 					   .stmt = rng_below(r, 2),
 					   .end = i + 1 == n};
 	add_answer(out, r, 0, 0, all, n * sizeof(*all), "", 0, names, names_size);
@@ -146,7 +157,8 @@ static void make_inlined(struct bytes *out, struct rng *r)
 	size_t n = rng_below(r, 8);
 
 	for (size_t i = 0; i < n; i++)
-		all[i] = (struct wire_inlined){about(r, CODE + i * 4), about(r, CODE + i * 4 + 12), (uint32_t)about(r, rng_below(r, 2)),
+		all[i] = (struct wire_inlined){about(r, CODE + i * 4), about(r, CODE + i * 4 + 12),
+					       (uint32_t)about(r, rng_below(r, 2)),
 					       (uint32_t)about(r, 7)};
 	add_answer(out, r, 0, 0, all, n * sizeof(*all), "", 0, "", 0);
 }
@@ -161,7 +173,8 @@ static void make_lines(struct bytes *out, struct rng *r)
 	uint32_t files[] = {(uint32_t)about(r, 0), (uint32_t)about(r, 1)};
 
 	for (size_t i = 0; i < units; i++)
-		index[i] = (struct unit_range){about(r, CODE + i * 64), about(r, CODE + i * 64 + 64), about(r, i)};
+		index[i] = (struct unit_range){about(r, CODE + i * 64),
+					       about(r, CODE + i * 64 + 64), about(r, i)};
 	for (size_t i = 0; i < 4; i++)
 		sites[i] = about(r, CODE + i * 8);
 	add_answer(out, r, 0, units, index, units * sizeof(*index), "debug", 5, "", 0);
@@ -199,7 +212,8 @@ static int see_symbol(const struct elf_symbol *s, void *arg)
 	const struct elf_object *o = arg;
 	struct elf_symbol found;
 
-	fuzz_must(*s->name && *s->function && elf_object_is_code(o, s->addr) && s->size <= elf_object_code_left(o, s->addr));
+	fuzz_must(*s->name && *s->function && elf_object_is_code(o, s->addr) &&
+		  s->size <= elf_object_code_left(o, s->addr));
 	(void)elf_object_function_at(o, s->addr, &found);
 	return 0;
 }
@@ -310,8 +324,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!size || size > ROOM)
 		return 0;
-	if (elf_object_open_image("fuzzed", seed, seed_size, &o, &e) < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0 ||
-	    decoder_adopt(o, ends[0]) < 0 || send(ends[1], data + 1, size - 1, 0) != (ssize_t)(size - 1))
+	if (elf_object_open_image("fuzzed", seed, seed_size, &o, &e) < 0 ||
+	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0 ||
+	    decoder_adopt(o, ends[0]) < 0 ||
+	    send(ends[1], data + 1, size - 1, 0) != (ssize_t)(size - 1))
 		abort();
 	/* It has no more to say, and goes on to listen. */
 	(void)shutdown(ends[1], SHUT_WR);

@@ -40,7 +40,8 @@ static void close_entry(struct bytes *b, size_t at)
 static void instruction(struct bytes *b, struct rng *r, bool in_fde)
 {
 	static const uint8_t regs[] = {3, 6, 7, 12, 16, 17};
-	static const uint8_t with_one[] = {0x07, 0x08, 0x0d, 0x0e, 0x13, 0x2e}, with_two[] = {0x05, 0x09, 0x0c, 0x11, 0x12, 0x14, 0x15, 0x2f};
+	static const uint8_t with_one[] = {0x07, 0x08, 0x0d, 0x0e, 0x13, 0x2e},
+			     with_two[] = {0x05, 0x09, 0x0c, 0x11, 0x12, 0x14, 0x15, 0x2f};
 	static const char plt[] = "\x0f\x0b\x77\x08\x80\x00\x3f\x1a\x3b\x2a\x33\x24\x22";
 	uint8_t reg = regs[rng_below(r, sizeof(regs))];
 
@@ -110,11 +111,14 @@ static void make(struct bytes *b, struct rng *r)
 
 static void mutate(struct bytes *b, struct rng *r)
 {
-	static const uint64_t values[] = {0, 1, 0x7f, 0x80, 0xff, 0xffff, 0x7fffffff, 0xffffffff, INT64_MAX, UINT64_MAX};
+	static const uint64_t values[] = {0,	  1,	      0x7f,	  0x80,	     0xff,
+					  0xffff, 0x7fffffff, 0xffffffff, INT64_MAX, UINT64_MAX};
 
 	for (uint64_t n = rng_below(r, 4); n; n--) {
 		size_t width = 1ULL << rng_below(r, 4), at = rng_below(r, b->n);
-		uint64_t v = rng_below(r, 2) ? rng_next(r) : values[rng_below(r, sizeof(values) / sizeof(values[0]))];
+		uint64_t v = rng_below(r, 2)
+				     ? rng_next(r)
+				     : values[rng_below(r, sizeof(values) / sizeof(values[0]))];
 
 		if (at + width <= b->n)
 			memcpy(b->all + at, &v, width);
@@ -126,14 +130,17 @@ static void mutate(struct bytes *b, struct rng *r)
 /* What the header promises of a table. */
 static bool is_sound(const struct cfi_table *t)
 {
-	if (!t->n || t->n > MAX_ROWS || t->rows[0].pc || t->rows[t->n - 1].kind != CFI_NONE || t->base != CODE_LO)
+	if (!t->n || t->n > MAX_ROWS || t->rows[0].pc || t->rows[t->n - 1].kind != CFI_NONE ||
+	    t->base != CODE_LO)
 		return false;
 	for (size_t i = 0; i < t->n; i++) {
 		const struct cfi_row *row = &t->rows[i];
 
-		if (row->kind > CFI_DRAP || row->pc > CODE_HI - CODE_LO || (i && row->pc <= row[-1].pc))
+		if (row->kind > CFI_DRAP || row->pc > CODE_HI - CODE_LO ||
+		    (i && row->pc <= row[-1].pc))
 			return false;
-		if (cfi_table_at(t, row->pc) != row || (i && cfi_table_at(t, row->pc - 1) != row - 1))
+		if (cfi_table_at(t, row->pc) != row ||
+		    (i && cfi_table_at(t, row->pc - 1) != row - 1))
 			return false;
 	}
 	return true;
@@ -184,7 +191,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	/* What instructions say does not matter to where functions are. */
 	if (cfi_section_extents(&s, &all, &n, &e) == 0) {
 		for (size_t i = 0; i < n; i++)
-			fuzz_must(all[i].lo >= CODE_LO && all[i].lo < all[i].hi && all[i].hi <= CODE_HI && (!i || all[i].lo > all[i - 1].lo));
+			fuzz_must(all[i].lo >= CODE_LO && all[i].lo < all[i].hi &&
+				  all[i].hi <= CODE_HI && (!i || all[i].lo > all[i - 1].lo));
 		free(all);
 	} else {
 		fuzz_must(cfi_section_parse(&s, &t, &e) < 0);

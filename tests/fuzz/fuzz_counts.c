@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Mutates files of counts, with checksums that are right again, and checks what counts_decode promises. */
+/* Mutates files of counts, with checksums that are right again, and checks what counts_decode
+ * promises. */
 #include "fuzz.h"
 
 #include "base/error.h"
@@ -26,14 +27,17 @@ bool fuzz_begin(void)
 	unsigned char *bytes;
 	bool good;
 
-	if (counts_copy_image(&c.image, &image) < 0 || counts_who(&c, "init", "/", "h") != 0 || counts_who(&c, "sh", "/user.slice", "h") != 1 ||
-	    counts_event(&c, "cpu-clock", 10000000) != 0 || counts_event(&c, "page-faults", 100) != 1)
+	if (counts_copy_image(&c.image, &image) < 0 || counts_who(&c, "init", "/", "h") != 0 ||
+	    counts_who(&c, "sh", "/user.slice", "h") != 1 ||
+	    counts_event(&c, "cpu-clock", 10000000) != 0 ||
+	    counts_event(&c, "page-faults", 100) != 1)
 		return false;
 	for (uint32_t i = 0; i < 40; i++)
 		if (counts_add(&c, 300 * i, i % 2, i % 3 == 0, 1 + i * i) < 0)
 			return false;
 	counts_sort(&c);
-	good = counts_encode(&c, &bytes, &n_seed) == 0 && n_seed <= ROOM && counts_decode(bytes, n_seed, &back, NULL) == 0;
+	good = counts_encode(&c, &bytes, &n_seed) == 0 && n_seed <= ROOM &&
+	       counts_decode(bytes, n_seed, &back, NULL) == 0;
 	if (good) {
 		memcpy(seed, bytes, n_seed);
 		free(bytes);
@@ -105,11 +109,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fuzz_must(c.seconds && c.image.path && c.image.build_id && c.image.kind < N_COUNTS_KINDS);
 	/* Each is found by its name, and none is there twice. */
 	for (size_t i = 0; i < c.n_who; i++)
-		fuzz_must(counts_who(&c, c.who[i].process, c.who[i].cgroup, c.who[i].host) == (int)i);
+		fuzz_must(counts_who(&c, c.who[i].process, c.who[i].cgroup, c.who[i].host) ==
+			  (int)i);
 	for (size_t i = 0; i < c.n_events; i++)
 		fuzz_must(counts_event(&c, c.events[i].name, c.events[i].every) == (int)i);
 	for (size_t i = 0; i < c.n_rows; i++) {
-		fuzz_must(c.rows[i].who < c.n_who && c.rows[i].event < c.n_events && c.rows[i].count);
+		fuzz_must(c.rows[i].who < c.n_who && c.rows[i].event < c.n_events &&
+			  c.rows[i].count);
 		fuzz_must(!i || c.rows[i - 1].offset <= c.rows[i].offset);
 	}
 	fuzz_must(counts_encode(&c, &bytes, &n) == 0);

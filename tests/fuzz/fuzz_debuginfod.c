@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a server of debug files answers: a file that claims the build id of a program without debug information, mutated. The program
- * is sound. An input is the answer. */
+/* What a server of debug files answers: a file that claims the build id of a program without debug
+ * information, mutated. The program is sound. An input is the answer. */
 #include "fuzz.h"
 
 #include "base/cleanup.h"
@@ -33,7 +33,8 @@ const unsigned long fuzz_iterations = 10000;
 
 static void put_build_id(struct seed *s)
 {
-	PUT(&s->s[S_NOTE], 4, 0, 0, 0, 4, 0, 0, 0, NT_GNU_BUILD_ID, 0, 0, 0, 'G', 'N', 'U', 0, 0xab, 0xcd, 0xef, 1);
+	PUT(&s->s[S_NOTE], 4, 0, 0, 0, 4, 0, 0, 0, NT_GNU_BUILD_ID, 0, 0, 0, 'G', 'N', 'U', 0, 0xab,
+	    0xcd, 0xef, 1);
 }
 
 static size_t make_answer(unsigned int kind, unsigned char *out)
@@ -47,7 +48,8 @@ static size_t make_answer(unsigned int kind, unsigned char *out)
 }
 
 /* All that is asked for is that answer, as a server would be trusted. */
-static int answer_named(const struct elf_object *o, const struct debug_options *options, const char *path)
+static int answer_named(const struct elf_object *o, const struct debug_options *options,
+			const char *path)
 {
 	int fd;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Mutates ELF files, small ones and now and then this program itself, opens them, and walks all that is read of one: symbols, probes, code,
- * libraries, call frame information, lines. An input is the file. */
+/* Mutates ELF files, small ones and now and then this program itself, opens them, and walks all
+ * that is read of one: symbols, probes, code, libraries, call frame information, lines. An input is
+ * the file. */
 #include "fuzz.h"
 
 #include "base/cleanup.h"
@@ -66,7 +67,8 @@ static int see_loop(const struct code_loop *loop, void *arg)
 	return 0;
 }
 
-/* Probes: where there are many functions, of some only, since the search for jumps goes through all of the code. */
+/* Probes: where there are many functions, of some only, since the search for jumps goes through all
+ * of the code. */
 static int see_code(const struct elf_symbol *s, void *arg)
 {
 	struct places *x = arg;
@@ -117,7 +119,8 @@ static int see_line(const char *file, uint32_t line, void *arg)
 	size_t n;
 
 	/* Not all: it reads a unit's tree of entries each time. */
-	if (s->n++ % 97 == 0 && line_table_statements(s->t, file, line, &addresses, &n, &nearest) == 0)
+	if (s->n++ % 97 == 0 &&
+	    line_table_statements(s->t, file, line, &addresses, &n, &nearest) == 0)
 		free(addresses);
 	return s->n > 2000;
 }
@@ -161,7 +164,8 @@ static void walk_lines(const struct elf_object *o, struct line_table *t)
 
 static void walk(const struct elf_object *o)
 {
-	static const char *const wanted[] = {"ns::f(int)", "walk", "work", "gone", "helper", "foo::bar", "data"};
+	static const char *const wanted[] = {"ns::f(int)", "walk",     "work", "gone",
+					     "helper",	   "foo::bar", "data"};
 	struct places places = {.o = o, .every = 1};
 	struct elf_symbol s, *entries;
 	size_t functions = 0, n;
@@ -241,9 +245,12 @@ static bool seeds_are_sound(void)
 		}
 		if (!o || frames.n < 4 || !elf_object_build_id(o) ||
 		    (!(kind & ELF_HEADLESS) &&
-		     (functions < 10 || probes != 2 || elf_object_is_go(o) != !!(kind & ELF_GO) || (kind & ELF_LINES && !t)))) {
-			(void)fprintf(stderr, "seed kind %u: %zu functions, %zu probes, %zu rows, %s lines: %s\n", kind, functions, probes, frames.n,
-				      t ? "with" : "no", e.text);
+		     (functions < 10 || probes != 2 || elf_object_is_go(o) != !!(kind & ELF_GO) ||
+		      (kind & ELF_LINES && !t)))) {
+			(void)fprintf(
+				stderr,
+				"seed kind %u: %zu functions, %zu probes, %zu rows, %s lines: %s\n",
+				kind, functions, probes, frames.n, t ? "with" : "no", e.text);
 			good = false;
 		}
 		cfi_table_free(&frames);

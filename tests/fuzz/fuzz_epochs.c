@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Databases that others have written: names of epochs and what lies in them, and files of counts in the wrong place. Reading, pruning and compacting
- * ends, takes no time that is not there, and leaves what is sound. */
+/* Databases that others have written: names of epochs and what lies in them, and files of counts in
+ * the wrong place. Reading, pruning and compacting ends, takes no time that is not there, and
+ * leaves what is sound. */
 #include "fuzz.h"
 
 #include "base/error.h"
@@ -44,12 +45,15 @@ bool fuzz_begin(void)
 	static char path[] = "/usr/lib/x.so", id[] = "00ff";
 	const struct counts_image image = {COUNTS_FILE, path, id, 8, 9, 10, 0};
 	struct counts c = {.begin_s = DAY, .seconds = DATABASE_EPOCH_S};
-	bool good = counts_copy_image(&c.image, &image) == 0 && counts_who(&c, "sh", "/", "h") == 0 && counts_event(&c, "cpu-clock", 1000) == 0 &&
-		    counts_add(&c, 7, 0, 0, 3) == 0 && counts_encode(&c, &sound, &n_sound) == 0;
+	bool good = counts_copy_image(&c.image, &image) == 0 &&
+		    counts_who(&c, "sh", "/", "h") == 0 &&
+		    counts_event(&c, "cpu-clock", 1000) == 0 && counts_add(&c, 7, 0, 0, 3) == 0 &&
+		    counts_encode(&c, &sound, &n_sound) == 0;
 
 	counts_free(&c);
 	(void)snprintf(directory, sizeof(directory), "/dev/shm/cozbpf-fuzz-XXXXXX");
-	return good && mkdtemp(directory) && (at = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) >= 0;
+	return good && mkdtemp(directory) &&
+	       (at = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) >= 0;
 }
 
 void fuzz_end(void)
@@ -72,7 +76,8 @@ static size_t put_name(struct rng *r, unsigned char *out)
 	char name[ROOM];
 	size_t n;
 
-	(void)snprintf(name, sizeof(name), "%s", seeds[rng_below(r, sizeof(seeds) / sizeof(seeds[0]))]);
+	(void)snprintf(name, sizeof(name), "%s",
+		       seeds[rng_below(r, sizeof(seeds) / sizeof(seeds[0]))]);
 	n = strlen(name);
 	for (uint64_t k = rng_below(r, 3); k > 0; k--)
 		name[rng_below(r, n)] = "0123456789TZ-+ x"[rng_below(r, 16)];
@@ -165,7 +170,8 @@ static void check(void)
 	fuzz_must(database_epochs(d, &all, &n, &e) == 0);
 	for (size_t i = 0; i < n; i++) {
 		fuzz_must(all[i].seconds == DATABASE_EPOCH_S || all[i].seconds == DATABASE_DAY_S);
-		fuzz_must(all[i].begin_s % all[i].seconds == 0 && all[i].begin_s + all[i].seconds > all[i].begin_s);
+		fuzz_must(all[i].begin_s % all[i].seconds == 0 &&
+			  all[i].begin_s + all[i].seconds > all[i].begin_s);
 		fuzz_must(!i || all[i - 1].begin_s + all[i - 1].seconds <= all[i].begin_s);
 	}
 	free(all);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Makes code of instructions that jump about, of other instructions and of bytes that are none, with tables that may lead anywhere, and checks what
- * flow_of and classes_of promise. */
+/* Makes code of instructions that jump about, of other instructions and of bytes that are none,
+ * with tables that may lead anywhere, and checks what flow_of and classes_of promise. */
 #include "fuzz.h"
 
 #include "annotate/classes.h"
@@ -28,7 +28,8 @@ void fuzz_end(void)
 /* lea table(%rip), %rdx; cmp $N, %edi; movslq (%rdx, %rdi, 4), %rax; add %rdx, %rax; jmp *%rax */
 static size_t put_table_jump(struct rng *r, unsigned char *out, size_t at)
 {
-	unsigned char code[] = {0x48, 0x8d, 0x15, 0, 0, 0, 0, 0x83, 0xff, 0, 0x48, 0x63, 0x04, 0xba, 0x48, 0x01, 0xd0, 0xff, 0xe0};
+	unsigned char code[] = {0x48, 0x8d, 0x15, 0,	0,    0,    0,	  0x83, 0xff, 0,
+				0x48, 0x63, 0x04, 0xba, 0x48, 0x01, 0xd0, 0xff, 0xe0};
 	uint32_t distance = TABLE - (uint32_t)(START + at + 7);
 
 	memcpy(code + 3, &distance, sizeof(distance));
@@ -39,7 +40,9 @@ static size_t put_table_jump(struct rng *r, unsigned char *out, size_t at)
 
 static size_t put(struct rng *r, unsigned char *out, size_t at)
 {
-	static const unsigned char others[][4] = {{0x90}, {0xc3}, {0x01, 0xc0}, {0x0f, 0x05}, {0x85, 0xc0}, {0x0f, 0x0b}, {0x48, 0x89, 0xc3}, {0x06}};
+	static const unsigned char others[][4] = {
+		{0x90},	      {0xc3},	    {0x01, 0xc0},	{0x0f, 0x05},
+		{0x85, 0xc0}, {0x0f, 0x0b}, {0x48, 0x89, 0xc3}, {0x06}};
 	static const unsigned char lengths[] = {1, 1, 2, 2, 2, 2, 3, 1};
 	size_t i = rng_below(r, sizeof(lengths));
 	uint32_t to = (uint32_t)rng_below(r, ROOM) - (uint32_t)at;
@@ -98,7 +101,8 @@ static void check_flow(const struct flow *f)
 	}
 	fuzz_must(next == f->n);
 	for (size_t i = 0; i < f->n_edges; i++)
-		fuzz_must(f->edges[i].from <= flow_entry(f) && (f->edges[i].to < f->n_blocks || f->edges[i].to == flow_exit(f)));
+		fuzz_must(f->edges[i].from <= flow_entry(f) &&
+			  (f->edges[i].to < f->n_blocks || f->edges[i].to == flow_exit(f)));
 	for (size_t i = 0; i < f->n; i++)
 		fuzz_must(flow_find(f, f->all[i].at) == i);
 	fuzz_must(f->open || (f->lost == 0 && f->inside == 0));
@@ -129,7 +133,8 @@ static void check_places(const struct flow *f, const struct classes *c)
 	for (size_t i = 0; i < n; i++) {
 		size_t at = flow_find(f, all[i].vaddr);
 
-		fuzz_must(at < f->n && f->all[at].at == all[i].vaddr && f->all[at].cost < CODE_NOP5 && all[i].class < c->n);
+		fuzz_must(at < f->n && f->all[at].at == all[i].vaddr &&
+			  f->all[at].cost < CODE_NOP5 && all[i].class < c->n);
 	}
 	free(all);
 	free(found);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Mutates small files with debug information of all kinds, and walks the line map over them.
- * An input is the seed's kind, the sizes of three files (two bytes each), and the files: the program, the split one, the alternate one. */
+ * An input is the seed's kind, the sizes of three files (two bytes each), and the files: the
+ * program, the split one, the alternate one. */
 #include "fuzz.h"
 
 #include "base/cleanup.h"
@@ -26,7 +27,10 @@ enum { PROGRAM, SPLIT, ALTERNATE, N_FILES };
 
 static const char *name_of(int file, unsigned int kind)
 {
-	return file == PROGRAM ? "seed" : file == ALTERNATE ? "seed.alt" : kind & SEED_PACKAGE ? "seed.dwp" : "seed.dwo";
+	return file == PROGRAM	     ? "seed"
+	       : file == ALTERNATE   ? "seed.alt"
+	       : kind & SEED_PACKAGE ? "seed.dwp"
+				     : "seed.dwo";
 }
 
 static bool write_file(int file, unsigned int kind, const unsigned char *bytes, size_t n)
@@ -92,7 +96,8 @@ static void walk_into(const char *path, struct seen *s)
 	if (elf_object_open(path, &o, &e) < 0 || line_table_open_with(o, &options, &s->t, &e) < 0)
 		return;
 	for (uint64_t i = 0; i < 0x90; i++)
-		s->at += line_table_at(s->t, CODE + i, &where) == 0 && where.line && strlen(where.file);
+		s->at += line_table_at(s->t, CODE + i, &where) == 0 && where.line &&
+			 strlen(where.file);
 	for (uint64_t i = 0; i < 0x90; i++) {
 		struct line_location calls[8];
 		size_t n_calls = line_table_calls(s->t, CODE + i, UINT64_MAX, calls, 8);
@@ -123,13 +128,17 @@ static bool seeds_are_sound(void)
 		struct seen s = {0};
 
 		remove_files();
-		if (!write_file(PROGRAM, kind, bytes, seed_program(kind, bytes)) || !write_file(SPLIT, kind, bytes, seed_split(kind, bytes)) ||
+		if (!write_file(PROGRAM, kind, bytes, seed_program(kind, bytes)) ||
+		    !write_file(SPLIT, kind, bytes, seed_split(kind, bytes)) ||
 		    !write_file(ALTERNATE, kind, bytes, seed_alternate(bytes)))
 			return false;
 		walk_into(path, &s);
 		if (s.at < 0x20 || s.calls < 6 || s.lines < 3 || s.sites < s.lines || s.complaint) {
-			(void)fprintf(stderr, "seed kind %u: %zu addresses, %zu calls, %zu lines, %zu sites%s\n", kind, s.at, s.calls, s.lines,
-				      s.sites, s.complaint ? ", and a warning" : "");
+			(void)fprintf(
+				stderr,
+				"seed kind %u: %zu addresses, %zu calls, %zu lines, %zu sites%s\n",
+				kind, s.at, s.calls, s.lines, s.sites,
+				s.complaint ? ", and a warning" : "");
 			good = false;
 		}
 	}
@@ -162,8 +171,12 @@ size_t fuzz_make(struct rng *r, unsigned char *out, size_t room)
 {
 	static unsigned char bytes[N_FILES][SEED_ROOM], original[SEED_ROOM];
 	unsigned int kind = (unsigned int)rng_below(r, N_SEEDS);
-	size_t n[N_FILES] = {seed_program(kind, bytes[PROGRAM]), seed_split(kind, bytes[SPLIT]), seed_alternate(bytes[ALTERNATE])}, at = HEAD;
-	int victim = kind & SEED_SPLIT && rng_below(r, 2) ? SPLIT : kind & SEED_ALT && !rng_below(r, 8) ? ALTERNATE : PROGRAM;
+	size_t n[N_FILES] = {seed_program(kind, bytes[PROGRAM]), seed_split(kind, bytes[SPLIT]),
+			     seed_alternate(bytes[ALTERNATE])},
+	       at = HEAD;
+	int victim = kind & SEED_SPLIT && rng_below(r, 2)  ? SPLIT
+		     : kind & SEED_ALT && !rng_below(r, 8) ? ALTERNATE
+							   : PROGRAM;
 
 	memcpy(original, bytes[victim], n[victim]);
 	change_elf(r, original, n[victim], bytes[victim]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Mutates profiles of both forms and checks what the reader promises; what it read goes through analysis and report.
- * An input is a byte, which says whether to report, and the profile. */
+/* Mutates profiles of both forms and checks what the reader promises; what it read goes through
+ * analysis and report. An input is a byte, which says whether to report, and the profile. */
 #include "fuzz.h"
 #include "text_change.h"
 
@@ -16,27 +16,35 @@
 #define ROOM 4096
 
 static const char native[] =
-	"{\"type\":\"startup\",\"time\":7,\"cozbpf\":{\"version\":\"1\",\"command\":\"./a\",\"pay\":\"hold\",\"seed\":42}}\n"
+	"{\"type\":\"startup\",\"time\":7,\"cozbpf\":{\"version\":\"1\",\"command\":\"./"
+	"a\",\"pay\":\"hold\",\"seed\":42}}\n"
 	"{\"type\":\"experiment\",\"selected\":\"/s/"
 	"a.c:1\",\"speedup\":0,\"duration\":500,\"selected_samples\":3,\"foreign\":0.5}\n"
-	"{\"type\":\"throughput-point\",\"name\":\"p\",\"delta\":4,\"first_ns\":10,\"last_ns\":410,\"effective_ns\":390}\n"
-	"{\"type\":\"experiment\",\"selected\":\"/s/a.c:1\",\"speedup\":0,\"duration\":510,\"imbalance\":-1}\n"
-	"{\"type\":\"throughput-point\",\"name\":\"p\",\"delta\":5,\"first_ns\":10,\"last_ns\":410,\"effective_ns\":390}\n"
+	"{\"type\":\"throughput-point\",\"name\":\"p\",\"delta\":4,\"first_ns\":10,\"last_ns\":410,"
+	"\"effective_ns\":390}\n"
+	"{\"type\":\"experiment\",\"selected\":\"/s/"
+	"a.c:1\",\"speedup\":0,\"duration\":510,\"imbalance\":-1}\n"
+	"{\"type\":\"throughput-point\",\"name\":\"p\",\"delta\":5,\"first_ns\":10,\"last_ns\":410,"
+	"\"effective_ns\":390}\n"
 	"{\"type\":\"experiment\",\"selected\":\"/s/"
 	"b.c:1\",\"speedup\":0.25,\"duration\":500,\"function\":\"f\",\"elapsed\":600}\n"
 	"{\"type\":\"throughput-point\",\"name\":\"p\",\"delta\":4}\n"
-	"{\"type\":\"latency-point\",\"name\":\"l\",\"arrivals\":5,\"departures\":4,\"difference\":-1}\n"
-	"{\"type\":\"latency-point\",\"name\":\"m\",\"arrivals\":5,\"departures\":4,\"difference\":1,\"sum_ns\":900,\"unmatched\":1,"
-	"\"unended\":2,\"crossed\":3,\"lost\":0,\"in_flight_begin\":1,\"in_flight_end\":-2,\"histogram\":{\"70\":3,\"489\":1}}\n"
+	"{\"type\":\"latency-point\",\"name\":\"l\",\"arrivals\":5,\"departures\":4,\"difference\":"
+	"-1}\n"
+	"{\"type\":\"latency-point\",\"name\":\"m\",\"arrivals\":5,\"departures\":4,\"difference\":"
+	"1,\"sum_ns\":900,\"unmatched\":1,"
+	"\"unended\":2,\"crossed\":3,\"lost\":0,\"in_flight_begin\":1,\"in_flight_end\":-2,"
+	"\"histogram\":{\"70\":3,\"489\":1}}\n"
 	"{\"type\":\"runtime\",\"time\":900}\n"
 	"{\"type\":\"samples\",\"location\":\"/s/a.c:1\",\"count\":12}\n";
-static const char text[] = "startup\ttime=1\n"
-			   "experiment\tselected=a.c:1\tspeedup=0.00\tduration=1000\tselected-samples=2\n"
-			   "throughput-point\tname=p\tdelta=3\n"
-			   "experiment\tselected=a.c:1\tspeedup=0.75\tduration=1000\tselected-samples=2\n"
-			   "progress-point\tname=p\ttype=source\tdelta=4\n"
-			   "latency-point\tname=l\tarrivals=2\tdepartures=1\tdifference=1\n"
-			   "runtime\ttime=77\nsamples\tlocation=a.c:1\tcount=8\nshutdown\ttime=9\n";
+static const char text[] =
+	"startup\ttime=1\n"
+	"experiment\tselected=a.c:1\tspeedup=0.00\tduration=1000\tselected-samples=2\n"
+	"throughput-point\tname=p\tdelta=3\n"
+	"experiment\tselected=a.c:1\tspeedup=0.75\tduration=1000\tselected-samples=2\n"
+	"progress-point\tname=p\ttype=source\tdelta=4\n"
+	"latency-point\tname=l\tarrivals=2\tdepartures=1\tdifference=1\n"
+	"runtime\ttime=77\nsamples\tlocation=a.c:1\tcount=8\nshutdown\ttime=9\n";
 static const char *const tokens[] = {"\n",
 				     "\t",
 				     "=",
@@ -57,12 +65,14 @@ static const char *const tokens[] = {"\n",
 				     "\033[2J",
 				     "\xff"};
 
-static const struct text_change changes = {ROOM, "0123456789", tokens, sizeof(tokens) / sizeof(tokens[0])};
+static const struct text_change changes = {ROOM, "0123456789", tokens,
+					   sizeof(tokens) / sizeof(tokens[0])};
 
 static bool latency_holds(const struct profile_latency *l)
 {
 	for (size_t i = 0; l && i < l->n_buckets; i++)
-		if (l->buckets[i].bucket >= HISTOGRAM_BUCKETS || (i && l->buckets[i].bucket <= l->buckets[i - 1].bucket))
+		if (l->buckets[i].bucket >= HISTOGRAM_BUCKETS ||
+		    (i && l->buckets[i].bucket <= l->buckets[i - 1].bucket))
 			return false;
 	return true;
 }
@@ -72,10 +82,13 @@ static bool holds(const struct profile *p)
 	for (size_t i = 0; i < p->n_experiments; i++) {
 		const struct profile_run_experiment *x = &p->experiments[i];
 
-		if (x->run >= p->n_runs || !x->x.selected || !(x->x.speedup >= 0 && x->x.speedup <= 1) || !(x->x.foreign >= 0 && x->x.foreign <= 1))
+		if (x->run >= p->n_runs || !x->x.selected ||
+		    !(x->x.speedup >= 0 && x->x.speedup <= 1) ||
+		    !(x->x.foreign >= 0 && x->x.foreign <= 1))
 			return false;
 		for (size_t j = 0; j < x->n_points; j++)
-			if (!latency_holds(x->points[j].latency) || !x->points[j].name || (x->points[j].timed && x->points[j].delta < 2))
+			if (!latency_holds(x->points[j].latency) || !x->points[j].name ||
+			    (x->points[j].timed && x->points[j].delta < 2))
 				return false;
 	}
 	for (size_t i = 1; i < p->n_samples; i++)
@@ -84,7 +97,8 @@ static bool holds(const struct profile *p)
 	return (p->bad_lines == 0) == (p->first_bad_line == 0);
 }
 
-/* Prints into memory; no control character but newlines may come out. The style and the script of HTML have tabs, too. */
+/* Prints into memory; no control character but newlines may come out. The style and the script of
+ * HTML have tabs, too. */
 static bool report_is_clean(const struct profile *p, uint64_t seed)
 {
 	struct analysis a;
@@ -96,14 +110,16 @@ static bool report_is_clean(const struct profile *p, uint64_t seed)
 	if (!f || analyse(p, seed, &a) < 0)
 		return false;
 	report_print(f, p, &a, NULL, NULL);
-	fuzz_must(report_csv(f, p, &a) == 0 && report_markdown(f, p, &a) == 0 && report_json(f, p, &a) == 0);
+	fuzz_must(report_csv(f, p, &a) == 0 && report_markdown(f, p, &a) == 0 &&
+		  report_json(f, p, &a) == 0);
 	(void)fflush(f);
 	html = size;
 	fuzz_must(report_html(f, p, &a, NULL) == 0);
 	analysis_free(&a);
 	(void)fclose(f);
 	for (size_t i = 0; i < size; i++)
-		clean &= out[i] == '\n' || (i >= html && out[i] == '\t') || ((unsigned char)out[i] >= 0x20 && out[i] != 0x7f);
+		clean &= out[i] == '\n' || (i >= html && out[i] == '\t') ||
+			 ((unsigned char)out[i] >= 0x20 && out[i] != 0x7f);
 	free(out);
 	return clean;
 }

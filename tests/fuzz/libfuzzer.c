@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a target needs beside itself to be run by libFuzzer: NAME_libfuzzer -max_len=16384 DIRECTORY. It stops at any crash, a library's as
- * well (-fork=1 -ignore_crashes=1 goes on) and leaves the input in a file; NAME FILE then says whose fault it was. */
+/* What a target needs beside itself to be run by libFuzzer: NAME_libfuzzer -max_len=16384
+ * DIRECTORY. It stops at any crash, a library's as well (-fork=1 -ignore_crashes=1 goes on) and
+ * leaves the input in a file; NAME FILE then says whose fault it was. */
 #include "fuzz.h"
 
 #include <stdlib.h>
@@ -29,5 +30,6 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
 	struct rng r;
 
 	rng_seed(&r, seed);
-	return rng_below(&r, 16) ? LLVMFuzzerMutate(data, size, max_size) : fuzz_make(&r, data, max_size);
+	return rng_below(&r, 16) ? LLVMFuzzerMutate(data, size, max_size)
+				 : fuzz_make(&r, data, max_size);
 }

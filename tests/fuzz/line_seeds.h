@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Writes small ELF files with debug information of every kind that the line map reads: versions 4 and 5, ranges and lists, split units
- * with a .dwo or a package, an alternate file of dwz. All bytes count, so that most mutations hit something. */
+/* Writes small ELF files with debug information of every kind that the line map reads: versions 4
+ * and 5, ranges and lists, split units with a .dwo or a package, an alternate file of dwz. All
+ * bytes count, so that most mutations hit something. */
 #pragma once
 
 #include <elf.h>
@@ -28,7 +29,21 @@ enum {
 	N_SEEDS = 64,
 };
 
-enum seed_section { S_TEXT, S_INFO, S_ABBREV, S_LINE, S_STR, S_ADDR, S_RANGES, S_RNGLISTS, S_ARANGES, S_INDEX, S_LINK, S_NOTE, N_SEED_SECTIONS };
+enum seed_section {
+	S_TEXT,
+	S_INFO,
+	S_ABBREV,
+	S_LINE,
+	S_STR,
+	S_ADDR,
+	S_RANGES,
+	S_RNGLISTS,
+	S_ARANGES,
+	S_INDEX,
+	S_LINK,
+	S_NOTE,
+	N_SEED_SECTIONS
+};
 
 struct seed {
 	unsigned int kind;
@@ -55,7 +70,9 @@ static inline void put_all(struct bytes *b, const unsigned char *all, size_t n)
 	for (size_t i = 0; i < n; i++)
 		put(b, all[i], 1);
 }
-#define PUT(b, ...) put_all(b, (const unsigned char[]){__VA_ARGS__}, sizeof((const unsigned char[]){__VA_ARGS__}))
+#define PUT(b, ...)                                      \
+	put_all(b, (const unsigned char[]){__VA_ARGS__}, \
+		sizeof((const unsigned char[]){__VA_ARGS__}))
 
 static inline void put_length(struct bytes *b, size_t at)
 {
@@ -86,11 +103,13 @@ static inline void seed_abbrev(struct seed *s)
 		if (v5)
 			PUT(b, 0x73, 0x17, 0x74, 0x17); /* addr_base, rnglists_base */
 		else
-			PUT(b, 0xb3, 0x42, 0x17, 0xb2, 0x42, 0x17); /* GNU_addr_base, GNU_ranges_base */
+			PUT(b, 0xb3, 0x42, 0x17, 0xb2, 0x42,
+			    0x17); /* GNU_addr_base, GNU_ranges_base */
 		if (split && v5)
 			PUT(b, 0x76, 0x08); /* dwo_name: string */
 		else if (split)
-			PUT(b, 0xb0, 0x42, 0x08, 0xb1, 0x42, 0x07); /* GNU_dwo_name: string, GNU_dwo_id: data8 */
+			PUT(b, 0xb0, 0x42, 0x08, 0xb1, 0x42,
+			    0x07); /* GNU_dwo_name: string, GNU_dwo_id: data8 */
 		PUT(b, 0, 0);
 	} else {
 		PUT(b, 1, 0x11, 1);
@@ -103,9 +122,10 @@ static inline void seed_abbrev(struct seed *s)
 		PUT(b, 0x81, 0x3e); /* GNU_addr_index */
 	else
 		PUT(b, v5 ? 0x1b : 0x01);
-	PUT(b, 0x12, 0x0b, 0, 0);									  /* high_pc: data1 */
-	PUT(b, 3, 0x1d, 0, 0x52, v5 ? 0x1b : 0x0b, 0x55, v5 ? 0x23 : 0x17, 0x58, 0x0b, 0x59, 0x0b, 0, 0); /* inlined: entry_pc, ranges */
-	PUT(b, 4, 0x0b, 1, 0x01, 0x13, 0, 0);								  /* block, with a sibling */
+	PUT(b, 0x12, 0x0b, 0, 0); /* high_pc: data1 */
+	PUT(b, 3, 0x1d, 0, 0x52, v5 ? 0x1b : 0x0b, 0x55, v5 ? 0x23 : 0x17, 0x58, 0x0b, 0x59, 0x0b,
+	    0, 0);			      /* inlined: entry_pc, ranges */
+	PUT(b, 4, 0x0b, 1, 0x01, 0x13, 0, 0); /* block, with a sibling */
 	put(b, 0, 1);
 }
 
@@ -211,7 +231,8 @@ static inline void seed_line(struct seed *s)
 	for (int i = 0; i < 2; i++) {
 		PUT(b, 0, 9, 2); /* set_address */
 		put(b, CODE + (i ? 0x40 : 0), 8);
-		PUT(b, 3, 4, 1, 5, 7, 4, v5 ? 1 : 2, 10, 0x4b, 6, 4, v5 ? 0 : 1, 0x83, 8, 9, 4, 0, 3, 0x7d, 0xf3, 2, 0x10, 0, 1, 1);
+		PUT(b, 3, 4, 1, 5, 7, 4, v5 ? 1 : 2, 10, 0x4b, 6, 4, v5 ? 0 : 1, 0x83, 8, 9, 4, 0,
+		    3, 0x7d, 0xf3, 2, 0x10, 0, 1, 1);
 	}
 	put_length(b, 0);
 }
@@ -284,10 +305,12 @@ static inline void seed_index(struct seed *s)
 /* The sections as an ELF file; returns its size, at most SEED_ROOM. */
 static inline size_t seed_link(const struct seed *s, unsigned char *out)
 {
-	static const char *const names[N_SEED_SECTIONS] = {".text",	     ".debug_info",	".debug_abbrev",     ".debug_line",
-							   ".debug_str",     ".debug_addr",	".debug_ranges",     ".debug_rnglists",
-							   ".debug_aranges", ".debug_cu_index", ".gnu_debugaltlink", ".note.gnu.build-id"};
-	Elf64_Ehdr h = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+	static const char *const names[N_SEED_SECTIONS] = {
+		".text",	  ".debug_info",     ".debug_abbrev",	  ".debug_line",
+		".debug_str",	  ".debug_addr",     ".debug_ranges",	  ".debug_rnglists",
+		".debug_aranges", ".debug_cu_index", ".gnu_debugaltlink", ".note.gnu.build-id"};
+	Elf64_Ehdr h = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
+				    EV_CURRENT},
 			.e_type = ET_EXEC,
 			.e_machine = EM_X86_64,
 			.e_version = EV_CURRENT,
@@ -296,7 +319,11 @@ static inline size_t seed_link(const struct seed *s, unsigned char *out)
 			.e_phentsize = sizeof(Elf64_Phdr),
 			.e_phnum = 1,
 			.e_shentsize = sizeof(Elf64_Shdr)};
-	Elf64_Phdr ph = {.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_vaddr = CODE, .p_memsz = 0x1000, .p_filesz = 64};
+	Elf64_Phdr ph = {.p_type = PT_LOAD,
+			 .p_flags = PF_R | PF_X,
+			 .p_vaddr = CODE,
+			 .p_memsz = 0x1000,
+			 .p_filesz = 64};
 	Elf64_Shdr sh[N_SEED_SECTIONS + 2] = {{0}};
 	struct bytes strings = {.n = 1};
 	size_t at = sizeof(h) + sizeof(ph), n = 1;
@@ -320,7 +347,8 @@ static inline size_t seed_link(const struct seed *s, unsigned char *out)
 		at += s->s[i].n;
 		n++;
 	}
-	sh[n] = (Elf64_Shdr){.sh_type = SHT_STRTAB, .sh_offset = at, .sh_size = strings.n, .sh_addralign = 1};
+	sh[n] = (Elf64_Shdr){
+		.sh_type = SHT_STRTAB, .sh_offset = at, .sh_size = strings.n, .sh_addralign = 1};
 	memcpy(out + at, strings.p, strings.n);
 	at = (at + strings.n + 7) & ~7UL;
 	h.e_shstrndx = (Elf64_Half)n++;
@@ -379,6 +407,7 @@ static inline size_t seed_alternate(unsigned char *out)
 	struct seed s = {0};
 
 	put_text(&s.s[S_STR], "/alternate/seed");
-	PUT(&s.s[S_NOTE], 4, 0, 0, 0, 2, 0, 0, 0, NT_GNU_BUILD_ID, 0, 0, 0, 'G', 'N', 'U', 0, 0xab, 0xcd, 0, 0);
+	PUT(&s.s[S_NOTE], 4, 0, 0, 0, 2, 0, 0, 0, NT_GNU_BUILD_ID, 0, 0, 0, 'G', 'N', 'U', 0, 0xab,
+	    0xcd, 0, 0);
 	return seed_link(&s, out);
 }

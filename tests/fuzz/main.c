@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Runs a target: NAME [ITERATIONS [SEED]] on inputs that it makes, or NAME FILE... on those in files (what libFuzzer found).
+/* Runs a target: NAME [ITERATIONS [SEED]] on inputs that it makes, or NAME FILE... on those in
+ * files (what libFuzzer found).
  *
- * Iteration i is made from SEED + i alone, so that NAME 1 SEED+i repeats it. Many run in one process, which is what makes them cheap; when one
- * crashes or hangs, a new process goes on behind it. */
+ * Iteration i is made from SEED + i alone, so that NAME 1 SEED+i repeats it. Many run in one
+ * process, which is what makes them cheap; when one crashes or hangs, a new process goes on behind
+ * it. */
 #include "base/clock.h"
 #include "crash.h"
 
@@ -16,12 +18,14 @@
 
 #define SECONDS 20
 #define MEMORY (4ULL << 30)
-/* Of one process: what a leak takes is then found before it hurts, and libraries that leak do no harm. */
+/* Of one process: what a leak takes is then found before it hurts, and libraries that leak do no
+ * harm. */
 #define PER_PROCESS 20000
 
 enum outcome { FINE, LIBRARY_CRASH, LIBRARY_HANG, OUR_CRASH, OUR_HANG, LEAK, N_OUTCOMES };
 
-static const char *const outcome_names[] = {"fine", "crashed in a library", "hung in a library", "crashed", "hung", "leaked"};
+static const char *const outcome_names[] = {
+	"fine", "crashed in a library", "hung in a library", "crashed", "hung", "leaked"};
 
 /* What the processes share. */
 static struct {
@@ -54,7 +58,8 @@ static void on_crash(int sig)
 
 	if (!library || fuzz_verbose)
 		backtrace_symbols_fd(frames, n, STDERR_FILENO);
-	_exit(sig == SIGALRM ? (library ? LIBRARY_HANG : OUR_HANG) : (library ? LIBRARY_CRASH : OUR_CRASH));
+	_exit(sig == SIGALRM ? (library ? LIBRARY_HANG : OUR_HANG)
+			     : (library ? LIBRARY_CRASH : OUR_CRASH));
 }
 
 static void on_stop(int sig)
@@ -118,24 +123,31 @@ static enum outcome run_some(unsigned long end, uint64_t seed)
 		be_worker(end, seed);
 	if (pid < 0 || waitpid(pid, &status, 0) < 0)
 		return OUR_CRASH;
-	return WIFEXITED(status) && WEXITSTATUS(status) < N_OUTCOMES ? (enum outcome)WEXITSTATUS(status) : OUR_CRASH;
+	return WIFEXITED(status) && WEXITSTATUS(status) < N_OUTCOMES
+		       ? (enum outcome)WEXITSTATUS(status)
+		       : OUR_CRASH;
 }
 
 static void run_all(unsigned long iterations, uint64_t seed)
 {
 	while (shared->at < iterations && !stopped()) {
-		unsigned long from = shared->at, end = iterations - from > PER_PROCESS ? from + PER_PROCESS : iterations;
+		unsigned long from = shared->at, end = iterations - from > PER_PROCESS
+							       ? from + PER_PROCESS
+							       : iterations;
 		enum outcome o = run_some(end, seed);
 
 		if (o == FINE)
 			continue;
 		shared->count[o]++;
 		if (o == LEAK)
-			(void)fprintf(stderr, "one of seeds %llu to %llu leaked\n", (unsigned long long)(seed + from),
+			(void)fprintf(stderr, "one of seeds %llu to %llu leaked\n",
+				      (unsigned long long)(seed + from),
 				      (unsigned long long)(seed + end - 1));
 		else if (o >= OUR_CRASH)
-			(void)fprintf(stderr, "seed %llu %s (in a process that began with seed %llu)\n", (unsigned long long)(seed + shared->at),
-				      outcome_names[o], (unsigned long long)(seed + from));
+			(void)fprintf(stderr,
+				      "seed %llu %s (in a process that began with seed %llu)\n",
+				      (unsigned long long)(seed + shared->at), outcome_names[o],
+				      (unsigned long long)(seed + from));
 		if (o != LEAK)
 			shared->at++;
 	}
@@ -176,7 +188,9 @@ static int run_files(char **paths)
 
 		if (run_file(*paths) || wait(&status) < 0)
 			return 1;
-		o = WIFEXITED(status) && WEXITSTATUS(status) < N_OUTCOMES ? (enum outcome)WEXITSTATUS(status) : OUR_CRASH;
+		o = WIFEXITED(status) && WEXITSTATUS(status) < N_OUTCOMES
+			    ? (enum outcome)WEXITSTATUS(status)
+			    : OUR_CRASH;
 		(void)printf("%s: %s\n", *paths, outcome_names[o]);
 		bad |= o >= OUR_CRASH;
 	}
@@ -186,17 +200,20 @@ static int run_files(char **paths)
 int main(int argc, char **argv)
 {
 	bool files = argc > 1 && !isdigit((unsigned char)argv[1][0]);
-	unsigned long iterations = argc > 1 && !files ? strtoul(argv[1], NULL, 10) : fuzz_iterations;
+	unsigned long iterations =
+		argc > 1 && !files ? strtoul(argv[1], NULL, 10) : fuzz_iterations;
 	uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : 1, from = clock_monotonic_ns();
 	bool sound;
 	int status = 0;
 
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
 	room = malloc(FUZZ_ROOM);
 	if (shared == MAP_FAILED || !room)
 		return 1;
 	fuzz_verbose = files || iterations == 1;
-	(void)sigaction(SIGINT, &(struct sigaction){.sa_handler = on_stop, .sa_flags = SA_RESTART}, NULL);
+	(void)sigaction(SIGINT, &(struct sigaction){.sa_handler = on_stop, .sa_flags = SA_RESTART},
+			NULL);
 	sound = fuzz_begin();
 	if (files)
 		status = run_files(argv + 1);
@@ -206,12 +223,14 @@ int main(int argc, char **argv)
 	free(room);
 	if (files)
 		return status;
-	(void)printf("%lu inputs, %lu of them read, in %.1f s", shared->at, shared->read, (double)(clock_monotonic_ns() - from) / 1e9);
+	(void)printf("%lu inputs, %lu of them read, in %.1f s", shared->at, shared->read,
+		     (double)(clock_monotonic_ns() - from) / 1e9);
 	for (int i = 0; i < N_OUTCOMES; i++)
 		(void)printf(", %lu %s", shared->count[i], outcome_names[i]);
 	(void)printf("\n");
 	if (shared->at >= 1000 && (shared->read < shared->at / 50 || shared->read == shared->at)) {
-		(void)fprintf(stderr, "nearly all inputs are refused, or none: that tries nothing\n");
+		(void)fprintf(stderr,
+			      "nearly all inputs are refused, or none: that tries nothing\n");
 		return 1;
 	}
 	return !sound || shared->count[OUR_CRASH] || shared->count[OUR_HANG] || shared->count[LEAK];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Changes a text a little: its bytes, its digits, and pieces that mean something to who reads it. */
+/* Changes a text a little: its bytes, its digits, and pieces that mean something to who reads it.
+ */
 #pragma once
 
 #include "base/rng.h"

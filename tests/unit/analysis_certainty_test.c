@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* When a run may end, and how long it still takes: against lines whose intervals are set here, and against synthetic runs.
- * Built plain: it simulates for long, and with sanitizers takes five times as long. */
+/* When a run may end, and how long it still takes: against lines whose intervals are set here, and
+ * against synthetic runs. Built plain: it simulates for long, and with sanitizers takes five times
+ * as long. */
 #include "analysis/certainty.h"
 #include "analysis/fidelity.h"
 #include "analysis_sample.h"
@@ -16,7 +17,10 @@
 
 static struct analysis_line line(const char *name, double share, double half, double allowed_share)
 {
-	struct analysis_line l = {.selected = name, .share = share, .experiments = 30, .allow = {.share = allowed_share, .presence = {1, 1, 0}}};
+	struct analysis_line l = {.selected = name,
+				  .share = share,
+				  .experiments = 30,
+				  .allow = {.share = allowed_share, .presence = {1, 1, 0}}};
 
 	l.curve.at[1].effect = 0.2;
 	l.curve.at[1].low = 0.2 - half;
@@ -34,7 +38,8 @@ static struct certainty ask(struct analysis_line *lines, size_t n, double half)
 
 static void the_widest_of_the_top_counts(void **state)
 {
-	struct analysis_line l[] = {line("a", 0.5, 0.01, NAN), line("rare", 0.01, 0.5, NAN), line("b", 0.2, 0.04, NAN), line("c", 0.1, 0.02, NAN),
+	struct analysis_line l[] = {line("a", 0.5, 0.01, NAN), line("rare", 0.01, 0.5, NAN),
+				    line("b", 0.2, 0.04, NAN), line("c", 0.1, 0.02, NAN),
 				    line("fourth", 0.1, 0.3, NAN)};
 	struct certainty c = ask(l, 5, 0.02);
 
@@ -44,7 +49,8 @@ static void the_widest_of_the_top_counts(void **state)
 	assert_true(fabs(c.missing_s - 30) < 1e-9);
 	assert_int_equal(c.n_top, 5);
 	assert_string_equal(c.top[0].selected, "a");
-	assert_true(fabs(c.top[0].effect - 0.2) < 1e-9 && fabs(c.top[0].low - 0.19) < 1e-9 && fabs(c.top[0].high - 0.21) < 1e-9);
+	assert_true(fabs(c.top[0].effect - 0.2) < 1e-9 && fabs(c.top[0].low - 0.19) < 1e-9 &&
+		    fabs(c.top[0].high - 0.21) < 1e-9);
 	assert_string_equal(c.top[0].verdict, "undecided");
 	c = ask(l, 5, 0.0401);
 	assert_true(c.reached && !c.at_floor && c.missing_s == 0);
@@ -76,7 +82,8 @@ static void the_method_has_a_floor(void **state)
 
 	(void)state;
 	assert_true(!c.reached && fabs(c.missing_s - 30) < 1e-9);
-	/* One point can never be had: as near as makes no difference is half of the floor in noise. */
+	/* One point can never be had: as near as makes no difference is half of the floor in noise.
+	 */
 	c = ask(l, 1, 0.01);
 	assert_true(!c.reached && fabs(c.missing_s - 10 * (pow(0.03 / (own / 2), 2) - 1)) < 1e-9);
 	l[0] = line("a", 0.5, hypot(0.005, own), 0.05);
@@ -86,26 +93,33 @@ static void the_method_has_a_floor(void **state)
 
 static void expensive_samples_raise_the_floor(void **state)
 {
-	struct analysis_allowance cheap = fidelity_allow(500e3, 8e6, 0, false), expensive = fidelity_allow(500e3, 8e6, 0.12, false);
+	struct analysis_allowance cheap = fidelity_allow(500e3, 8e6, 0, false),
+				  expensive = fidelity_allow(500e3, 8e6, 0.12, false);
 
 	(void)state;
-	/* 16 samples a visit scatter by a quarter of what they cost; a tenth of that is 0.3 points, beside 0.8. */
+	/* 16 samples a visit scatter by a quarter of what they cost; a tenth of that is 0.3 points,
+	 * beside 0.8. */
 	assert_true(fabs(fidelity_allowance(cheap, 0) - 0.008) < 1e-9);
 	assert_true(fabs(fidelity_allowance(expensive, 0) - hypot(0.003, 0.008)) < 1e-9);
 	/* Visits that are far shorter than the rate follows say nothing more. */
-	assert_true(fabs(fidelity_allow(500e3, 3e6, 0.12, false).scatter - fidelity_allow(500e3, 1e3, 0.12, false).scatter) < 1e-9);
-	assert_true(fabs(fidelity_allowance(expensive, 0.4) - hypot(fidelity_allowance(expensive, 0), 0.4 * expensive.share)) < 1e-9);
-	/* Without a period nothing is known, and what a file says of samples that take all of the time is bounded. */
+	assert_true(fabs(fidelity_allow(500e3, 3e6, 0.12, false).scatter -
+			 fidelity_allow(500e3, 1e3, 0.12, false).scatter) < 1e-9);
+	assert_true(fabs(fidelity_allowance(expensive, 0.4) -
+			 hypot(fidelity_allowance(expensive, 0), 0.4 * expensive.share)) < 1e-9);
+	/* Without a period nothing is known, and what a file says of samples that take all of the
+	 * time is bounded. */
 	assert_true(fidelity_allowance(fidelity_allow(0, 1e8, 0.12, false), 0.4) == 0);
 	assert_true(fidelity_allowance(fidelity_allow(500e3, 8e6, 1e9, false), 0) < 0.05);
-	assert_true(fabs(fidelity_allowance(fidelity_allow(500e3, 8e6, NAN, false), 0) - 0.008) < 1e-9);
+	assert_true(fabs(fidelity_allowance(fidelity_allow(500e3, 8e6, NAN, false), 0) - 0.008) <
+		    1e-9);
 	/* What ends a wait is not under the profiler's control. */
 	assert_true(fidelity_allowance(fidelity_allow(500e3, 8e6, 0, true), 0) > 0.016);
 	assert_true(fidelity_allowance(fidelity_allow(500e3, 8e6, 0, true), 0.4) >
 		    1.8 * fidelity_allowance(fidelity_allow(500e3, 8e6, 0, false), 0.4));
 }
 
-/* The estimate is honest: after as long as it says, the run is done, give or take what few experiments can tell. */
+/* The estimate is honest: after as long as it says, the run is done, give or take what few
+ * experiments can tell. */
 static void the_estimate_comes_true(void **state)
 {
 	double ratio = 0;
@@ -120,7 +134,8 @@ static void the_estimate_comes_true(void **state)
 
 		rng_seed(&r, seed);
 		for (size_t i = 0; i < 2000 && !c.reached; i++) {
-			double s = i % 3 == 0 ? 0 : 0.05 * (double)(1 + rng_below(&r, 20)), period = 5e6 * (1 - 0.3 * s);
+			double s = i % 3 == 0 ? 0 : 0.05 * (double)(1 + rng_below(&r, 20)),
+			       period = 5e6 * (1 - 0.3 * s);
 			struct profile_run_experiment *x;
 
 			period *= 1 + 0.08 * (rng_unit(&r) + rng_unit(&r) + rng_unit(&r) - 1.5);
@@ -148,8 +163,10 @@ static void the_estimate_comes_true(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_widest_of_the_top_counts), cmocka_unit_test(the_unknown_keeps_it_going),
-		cmocka_unit_test(the_method_has_a_floor),	cmocka_unit_test(expensive_samples_raise_the_floor),
+		cmocka_unit_test(the_widest_of_the_top_counts),
+		cmocka_unit_test(the_unknown_keeps_it_going),
+		cmocka_unit_test(the_method_has_a_floor),
+		cmocka_unit_test(expensive_samples_raise_the_floor),
 		cmocka_unit_test(the_estimate_comes_true),
 	};
 

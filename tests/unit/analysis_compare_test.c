@@ -18,7 +18,8 @@
 #define EXPERIMENTS 120
 #define NOISE 0.02
 
-/* Two thirds of a visit are a.c:1, the rest is b.c:2; @faster: by which share a.c:1 was really made shorter. */
+/* Two thirds of a visit are a.c:1, the rest is b.c:2; @faster: by which share a.c:1 was really made
+ * shorter. */
 static double visit_ns(double faster, double a, double b)
 {
 	return VISIT_NS * ((1 - faster) * (1 - a) * 2 / 3 + (1 - b) / 3);
@@ -36,11 +37,14 @@ static void simulate_on(struct profile *p, double faster, uint64_t seed, double 
 	phase = 2 * M_PI * rng_unit(&r);
 	for (size_t i = 0; i < EXPERIMENTS; i++) {
 		double speed = 1 + wander * sin(phase + 2 * M_PI * (double)i / EXPERIMENTS / 1.5);
-		double s = speedups[rng_below(&r, 6)], noise = 1 + NOISE * (rng_unit(&r) + rng_unit(&r) + rng_unit(&r) - 1.5);
+		double s = speedups[rng_below(&r, 6)],
+		       noise = 1 + NOISE * (rng_unit(&r) + rng_unit(&r) + rng_unit(&r) - 1.5);
 		bool a = rng_below(&r, 3) < 2;
 
-		(void)sample_visits(p, a ? "/s/a.c:1" : "/s/b.c:2", s, (uint64_t)(VISITS * noise * speed * visit_ns(faster, a ? s : 0, a ? 0 : s)),
-				    VISITS);
+		(void)sample_visits(
+			p, a ? "/s/a.c:1" : "/s/b.c:2", s,
+			(uint64_t)(VISITS * noise * speed * visit_ns(faster, a ? s : 0, a ? 0 : s)),
+			VISITS);
 	}
 }
 
@@ -66,7 +70,9 @@ static void simulate_cpu(struct profile *p, double faster, uint64_t seed, double
 	p->samples = calloc(2, sizeof(*p->samples));
 	for (; p->n_samples < 2; p->n_samples++)
 		p->samples[p->n_samples] =
-			(struct profile_samples){.location = strdup(lines[p->n_samples]), .count = 1000, .ns = (uint64_t)ns[p->n_samples]};
+			(struct profile_samples){.location = strdup(lines[p->n_samples]),
+						 .count = 1000,
+						 .ns = (uint64_t)ns[p->n_samples]};
 }
 
 struct pair {
@@ -106,20 +112,26 @@ static void what_was_predicted_comes_true(void **state)
 		assert_int_equal(p.c.n_points, 1);
 		assert_int_equal(p.c.points[0].n_lines, 2);
 		s = compare_promise(&p.c.points[0], "a.c:1", 0.4);
-		held += p.c.points[0].gain.low <= 0.4 * 2 / 3 && p.c.points[0].gain.high >= 0.4 * 2 / 3;
+		held += p.c.points[0].gain.low <= 0.4 * 2 / 3 &&
+			p.c.points[0].gain.high >= 0.4 * 2 / 3;
 		came_true += s.outcome == PROMISE_CAME_TRUE;
 		assert_true(fabs(s.predicted.effect - 0.4 * 2 / 3) < 0.02);
 		/* Half of what was promised is not what was promised. */
-		assert_int_equal(compare_promise(&p.c.points[0], "a.c:1", 0.8).outcome, PROMISE_BROKEN);
-		assert_int_equal(compare_promise(&p.c.points[0], "c.c:1", 0.4).outcome, PROMISE_UNKNOWN);
+		assert_int_equal(compare_promise(&p.c.points[0], "a.c:1", 0.8).outcome,
+				 PROMISE_BROKEN);
+		assert_int_equal(compare_promise(&p.c.points[0], "c.c:1", 0.4).outcome,
+				 PROMISE_UNKNOWN);
 		/* A shorter line is a smaller part of what is left, the other a larger one. */
 		for (size_t i = 0; i < 2; i++) {
 			const struct compare_line *l = &p.c.points[0].lines[i];
 			double before = strcmp(l->after->selected, "/s/a.c:1") ? 1.0 / 3 : 2.0 / 3;
-			double after = strcmp(l->after->selected, "/s/a.c:1") ? 1 / (1 + 0.6 * 2) : 0.6 * 2 / (1 + 0.6 * 2);
+			double after = strcmp(l->after->selected, "/s/a.c:1")
+					       ? 1 / (1 + 0.6 * 2)
+					       : 0.6 * 2 / (1 + 0.6 * 2);
 
 			assert_true(fabs(l->difference[3].effect - (after - before)) < 0.04);
-			differences += l->difference[3].low < after - before && l->difference[3].high > after - before;
+			differences += l->difference[3].low < after - before &&
+				       l->difference[3].high > after - before;
 		}
 	}
 	assert_in_range(held, 18, 20);
@@ -191,13 +203,15 @@ static void equal_runs_do_not_differ(void **state)
 static void add_source(struct profile *p, const char *line, const char *source)
 {
 	p->samples = reallocarray(p->samples, p->n_samples + 1, sizeof(*p->samples));
-	p->samples[p->n_samples++] = (struct profile_samples){.location = strdup(line), .count = 1, .source = strdup(source)};
+	p->samples[p->n_samples++] = (struct profile_samples){
+		.location = strdup(line), .count = 1, .source = strdup(source)};
 }
 
 static void add_line(struct profile *p, const char *line, const char *function)
 {
 	for (size_t i = 0; i < 8; i++)
-		sample_visits(p, line, i % 2 ? 0.5 : 0, (uint64_t)1e9, 100 + i)->x.function = strdup(function);
+		sample_visits(p, line, i % 2 ? 0.5 : 0, (uint64_t)1e9, 100 + i)->x.function =
+			strdup(function);
 }
 
 static void moved_lines_are_found_by_their_text(void **state)
@@ -242,9 +256,12 @@ static void little_says_little(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_was_predicted_comes_true),       cmocka_unit_test(equal_runs_do_not_differ),
-		cmocka_unit_test(nor_where_the_machine_wanders),       cmocka_unit_test(other_lines_tell_the_machine_s_speed),
-		cmocka_unit_test(moved_lines_are_found_by_their_text), cmocka_unit_test(little_says_little),
+		cmocka_unit_test(what_was_predicted_comes_true),
+		cmocka_unit_test(equal_runs_do_not_differ),
+		cmocka_unit_test(nor_where_the_machine_wanders),
+		cmocka_unit_test(other_lines_tell_the_machine_s_speed),
+		cmocka_unit_test(moved_lines_are_found_by_their_text),
+		cmocka_unit_test(little_says_little),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

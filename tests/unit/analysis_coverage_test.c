@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Do the intervals hold what they promise? Whole reports on synthetic runs with a known truth: short and long ones, straight effects and
- * knees, a pace that drifts, a machine that other programs disturb. And how often is a line without effect called one with an effect?
- * Built plain: it simulates for long, and with sanitizers takes five times as long. */
+/* Do the intervals hold what they promise? Whole reports on synthetic runs with a known truth:
+ * short and long ones, straight effects and knees, a pace that drifts, a machine that other
+ * programs disturb. And how often is a line without effect called one with an effect? Built plain:
+ * it simulates for long, and with sanitizers takes five times as long. */
 #include "analysis/analysis.h"
 #include "analysis_sample.h"
 #include "base/rng.h"
@@ -51,9 +52,12 @@ struct program {
 	size_t experiments; /* of half a second */
 	double noise;	    /* relative, of one experiment's pace */
 	double drift;	    /* relative, of the pace from one experiment to the next */
-	double busy;	    /* share of experiments beside another program, whose pace scatters five times as much */
-	double method;	    /* relative error of a whole run's effects, at most; 0: its profile does not say how it was measured */
-	double half;	    /* half-width at most, on average: what the noise is worth, and what is allowed for the method */
+	double busy; /* share of experiments beside another program, whose pace scatters five times
+			as much */
+	double method; /* relative error of a whole run's effects, at most; 0: its profile does not
+			  say how it was measured */
+	double half; /* half-width at most, on average: what the noise is worth, and what is allowed
+			for the method */
 };
 
 static const struct program programs[] = {
@@ -107,7 +111,8 @@ static void deal(const struct program *g, struct rng *r, double *speedups)
 /* One run with the line "a.c:1"; visits of 5 ms at 0 %. */
 static void simulate(const struct program *g, struct rng *r, struct profile *p)
 {
-	double speedups[256], pace = 0, off = g->method * (2 * rng_unit(r) - 1), points = g->method > 0 ? 0.004 * (2 * rng_unit(r) - 1) : 0;
+	double speedups[256], pace = 0, off = g->method * (2 * rng_unit(r) - 1),
+			      points = g->method > 0 ? 0.004 * (2 * rng_unit(r) - 1) : 0;
 
 	deal(g, r, speedups);
 	for (size_t i = 0; i < g->experiments; i++) {
@@ -123,7 +128,8 @@ static void simulate(const struct program *g, struct rng *r, struct profile *p)
 		effect = speedups[i] > 0 ? g->effect(speedups[i]) * (1 + off) + points : 0;
 		period = 5 * MS * (1 - effect) * exp(pace + scatter);
 		visits = (uint64_t)(500 * MS / period);
-		x = sample_visits(p, "a.c:1", speedups[i], (uint64_t)(period * (double)visits), visits);
+		x = sample_visits(p, "a.c:1", speedups[i], (uint64_t)(period * (double)visits),
+				  visits);
 		x->x.foreign = busy ? 0.1 : 0.002;
 		x->x.elapsed = x->x.duration;
 		x->x.period_ns = g->method > 0 ? 500000 : 0;
@@ -149,7 +155,8 @@ static struct score play(const struct program *g, uint64_t seed)
 		assert_int_equal(analyse(&p, run, &a), 0);
 		for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++) {
 			double truth = g->effect(analysis_curve_speedups[k]);
-			double low = a.points[0].lines[0].curve.at[k].low, high = a.points[0].lines[0].curve.at[k].high;
+			double low = a.points[0].lines[0].curve.at[k].low,
+			       high = a.points[0].lines[0].curve.at[k].high;
 
 			s.cells++;
 			s.covered += low <= truth && truth <= high;
@@ -173,9 +180,11 @@ static void the_truth_lies_within(void **state)
 		double share = (double)s.covered / (double)s.cells;
 
 		printf("%-42s %5.1f %%  half %.2f\n", g->name, 100 * share, 100 * s.half);
-		/* 60 runs with four cells that go together: 90 % is nothing unusual where 95 % are meant, less than 87 % would be. */
+		/* 60 runs with four cells that go together: 90 % is nothing unusual where 95 % are
+		 * meant, less than 87 % would be. */
 		if (!(share >= 0.87))
-			fail_msg("%s: %.1f %% of the intervals hold the truth", g->name, 100 * share);
+			fail_msg("%s: %.1f %% of the intervals hold the truth", g->name,
+				 100 * share);
 		if (!(s.half <= g->half))
 			fail_msg("%s: half-width %.4f", g->name, s.half);
 		if (g->method == 0) {
@@ -195,7 +204,8 @@ static size_t called(const struct analysis *a)
 	for (size_t i = 0; i < a->points[0].n_lines; i++) {
 		const struct analysis_line *l = &a->points[0].lines[i];
 
-		n += *l->selected == 'n' && (l->verdict == VERDICT_HELPS || l->verdict == VERDICT_HURTS);
+		n += *l->selected == 'n' &&
+		     (l->verdict == VERDICT_HELPS || l->verdict == VERDICT_HURTS);
 	}
 	return n;
 }
@@ -204,8 +214,10 @@ static size_t called(const struct analysis *a)
 static void nothing_is_rarely_called_something(void **state)
 {
 	static const struct program nothings[] = {
-		{"quiet", none, 20, 20, 0.010, 0, 0, 0, 0},	    {"noisy", none, 4, 20, 0.050, 0, 0, 0, 0},
-		{"drift", none, 20, 20, 0.010, 0.010, 0, 0, 0},	    {"beside others", none, 20, 20, 0.010, 0, 0.2, 0, 0},
+		{"quiet", none, 20, 20, 0.010, 0, 0, 0, 0},
+		{"noisy", none, 4, 20, 0.050, 0, 0, 0, 0},
+		{"drift", none, 20, 20, 0.010, 0.010, 0, 0, 0},
+		{"beside others", none, 20, 20, 0.010, 0, 0.2, 0, 0},
 		{"method off", none, 4, 20, 0.002, 0, 0, 0.033, 0},
 	};
 
@@ -232,10 +244,12 @@ static void nothing_is_rarely_called_something(void **state)
 		printf("nothing, %s: %zu of 100 called\n", nothings[i].name, wrong);
 		all += wrong;
 		if (wrong > 8)
-			fail_msg("%s: %zu of 100 lines without effect were called helps or hurts", nothings[i].name, wrong);
+			fail_msg("%s: %zu of 100 lines without effect were called helps or hurts",
+				 nothings[i].name, wrong);
 	}
 	if (all > 5 * n)
-		fail_msg("%zu of %zu lines without effect were called helps or hurts", all, 100 * n);
+		fail_msg("%zu of %zu lines without effect were called helps or hurts", all,
+			 100 * n);
 }
 
 /* A report of twelve lines, four of which do something: two minutes. */
@@ -259,19 +273,24 @@ static void false_discoveries_are_rare(void **state)
 			char name[16];
 
 			(void)snprintf(name, sizeof(name), "%c.c:%zu", line < 4 ? 'e' : 'n', line);
-			sample_visits(&p, name, s, (uint64_t)(period * (double)visits), visits)->x.period_ns = 500000;
+			sample_visits(&p, name, s, (uint64_t)(period * (double)visits), visits)
+				->x.period_ns = 500000;
 		}
 		assert_int_equal(analyse(&p, run, &a), 0);
 		wrong += called(&a);
 		for (size_t i = 0; i < a.points[0].n_lines; i++)
-			found += *a.points[0].lines[i].selected == 'e' && a.points[0].lines[i].verdict != VERDICT_UNDECIDED &&
+			found += *a.points[0].lines[i].selected == 'e' &&
+				 a.points[0].lines[i].verdict != VERDICT_UNDECIDED &&
 				 a.points[0].lines[i].verdict != VERDICT_NO_EFFECT;
 		analysis_free(&a);
 		profile_free(&p);
 	}
-	printf("of %zu lines that do something %zu were found, of %zu that do nothing %zu were called\n", 4 * reports, found, 8 * reports, wrong);
+	printf("of %zu lines that do something %zu were found, of %zu that do nothing %zu were "
+	       "called\n",
+	       4 * reports, found, 8 * reports, wrong);
 	if (wrong * 100 > 5 * 8 * reports)
-		fail_msg("%zu of %zu lines without effect were called helps or hurts", wrong, 8 * reports);
+		fail_msg("%zu of %zu lines without effect were called helps or hurts", wrong,
+			 8 * reports);
 	/* Careful, not blind. */
 	if (found * 100 < 90 * 4 * reports)
 		fail_msg("%zu of %zu lines with an effect were found", found, 4 * reports);

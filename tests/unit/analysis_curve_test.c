@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Fitted curves of lines, by arithmetic: one with a knee, one straight, one without effect, and what few experiments allow. */
+/* Fitted curves of lines, by arithmetic: one with a knee, one straight, one without effect, and
+ * what few experiments allow. */
 #include "analysis/analysis.h"
 #include "analysis_sample.h"
 
@@ -32,18 +33,21 @@ static double none(double s)
 }
 
 /* As a run with default options makes them: a third at 0 %, the others anywhere on the grid. */
-static void add_line(struct profile *p, const char *name, double (*effect)(double), size_t experiments, double noise, struct rng *rng)
+static void add_line(struct profile *p, const char *name, double (*effect)(double),
+		     size_t experiments, double noise, struct rng *rng)
 {
 	for (size_t i = 0; i < experiments; i++) {
 		double s = i % 3 == 0 ? 0 : 0.05 * (double)(1 + rng_below(rng, 20));
-		double period = 2 * MS * (1 - effect(s)) * (1 + noise * 3.4 * (rng_unit(rng) - 0.5));
+		double period =
+			2 * MS * (1 - effect(s)) * (1 + noise * 3.4 * (rng_unit(rng) - 0.5));
 		uint64_t visits = (uint64_t)(500 * MS / period);
 
 		sample_visits(p, name, s, (uint64_t)(period * (double)visits), visits);
 	}
 }
 
-/* How often the truth lies within the interval, and how wide that is, over many runs of 60 s with two lines. */
+/* How often the truth lies within the interval, and how wide that is, over many runs of 60 s with
+ * two lines. */
 static void intervals_cover(void **state)
 {
 	size_t covered = 0, cells = 0, knees = 0;
@@ -66,7 +70,8 @@ static void intervals_cover(void **state)
 				double truth = (l ? none : knee)(analysis_curve_speedups[k]);
 
 				assert_true(isfinite(line->curve.at[k].low));
-				covered += line->curve.at[k].low <= truth && truth <= line->curve.at[k].high;
+				covered += line->curve.at[k].low <= truth &&
+					   truth <= line->curve.at[k].high;
 				width += line->curve.at[k].high - line->curve.at[k].low;
 				cells++;
 			}
@@ -107,12 +112,14 @@ static void experiments_without_visits_count(void **state)
 	const struct analysis_line *line;
 
 	(void)state;
-	/* At 50 %, one of three experiments saw nobody: three periods of 200 ms in 600 ms, as at 0 %. Dropping it would make 25 % of it. */
+	/* At 50 %, one of three experiments saw nobody: three periods of 200 ms in 600 ms, as at 0
+	 * %. Dropping it would make 25 % of it. */
 	for (int i = 0; i < 6; i++)
 		sample_visits(&p, "a.c:1", 0, 400000000, 2);
 	for (int s = 25; s <= 100; s += 25)
 		for (int i = 0; i < 3; i++)
-			sample_visits(&p, "a.c:1", s / 100.0, i == 0 ? 200000000 : 300000000, i == 0 ? 0 : 2);
+			sample_visits(&p, "a.c:1", s / 100.0, i == 0 ? 200000000 : 300000000,
+				      i == 0 ? 0 : 2);
 	assert_int_equal(analyse(&p, 1, &a), 0);
 	line = sample_line(&a, "a.c:1");
 	assert_true(fabs(line->curve.at[1].effect) < 1e-6);
@@ -135,7 +142,8 @@ static void too_few_say_nothing(void **state)
 	profile_free(&p);
 }
 
-/* By chance a line had no experiment in the last quarter, which others had: the curve says what is shown there, less surely. */
+/* By chance a line had no experiment in the last quarter, which others had: the curve says what is
+ * shown there, less surely. */
 static void a_quarter_without_experiments(void **state)
 {
 	struct profile p = {0};
@@ -146,10 +154,12 @@ static void a_quarter_without_experiments(void **state)
 	(void)state;
 	rng_seed(&rng, 5);
 	for (int i = 0; i < 30; i++) {
-		double s = 0.05 * (double)rng_below(&rng, 13), period = 2 * MS * (1 - 0.4 * s) * (1 + 0.03 * (rng_unit(&rng) - 0.5));
+		double s = 0.05 * (double)rng_below(&rng, 13),
+		       period = 2 * MS * (1 - 0.4 * s) * (1 + 0.03 * (rng_unit(&rng) - 0.5));
 
 		sample_visits(&p, "a.c:1", s, (uint64_t)(250 * period), 250);
-		sample_visits(&p, "b.c:1", 0.05 * (double)rng_below(&rng, 21), (uint64_t)(500 * MS), 250);
+		sample_visits(&p, "b.c:1", 0.05 * (double)rng_below(&rng, 21), (uint64_t)(500 * MS),
+			      250);
 	}
 	assert_int_equal(analyse(&p, 1, &a), 0);
 	near = analysis_shown(sample_line(&a, "a.c:1"), 1);

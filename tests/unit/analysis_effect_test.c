@@ -47,7 +47,8 @@ static void first_parts_do_not_count(void **state)
 
 	(void)state;
 	for (int i = 0; i < 4; i++) {
-		struct profile_run_experiment *x = sample_visits(&p, "a.c:1", i % 2 ? 0.5 : 0, 500 * MS, i % 2 ? 58 : 50);
+		struct profile_run_experiment *x =
+			sample_visits(&p, "a.c:1", i % 2 ? 0.5 : 0, 500 * MS, i % 2 ? 58 : 50);
 
 		x->x.settled_elapsed = x->x.settled_duration = 450 * MS;
 		x->points[0].settled_delta = 45;
@@ -65,7 +66,8 @@ static void sums_as_coz_does(void **state)
 	const struct analysis_line *l;
 
 	(void)state;
-	/* 0 %: 300 ms / 30 = 10 ms. 50 %: 250 ms / 50 = 5 ms, although the mean of the two is (4 + 15) / 2. */
+	/* 0 %: 300 ms / 30 = 10 ms. 50 %: 250 ms / 50 = 5 ms, although the mean of the two is (4 +
+	 * 15) / 2. */
 	sample_visits(&p, "a.c:1", 0, 100 * MS, 10);
 	sample_visits(&p, "a.c:1", 0, 200 * MS, 20);
 	sample_visits(&p, "a.c:1", 0.5, 190 * MS, 46);
@@ -94,10 +96,12 @@ static void littles_law(void **state)
 
 	(void)state;
 	for (int i = 0; i < 3; i++) {
-		struct profile_run_experiment *x = sample_experiment(&p, "a.c:1", i ? 0.5 : 0, 100 * MS);
+		struct profile_run_experiment *x =
+			sample_experiment(&p, "a.c:1", i ? 0.5 : 0, 100 * MS);
 		struct profile_point *point = sample_point(x, PROFILE_LATENCY, "p");
 
-		/* Baseline: 4 in flight, 20 departures in 100 ms: 20 ms. 50 %: 100 ms * (1 + 3) / (10 + 30) = 10 ms. */
+		/* Baseline: 4 in flight, 20 departures in 100 ms: 20 ms. 50 %: 100 ms * (1 + 3) /
+		 * (10 + 30) = 10 ms. */
 		point->departures = i == 0 ? 20 : i == 1 ? 10 : 30;
 		point->difference = i == 0 ? 4 : i == 1 ? 1 : 3;
 		point->arrivals = 1000; /* of no consequence */
@@ -111,7 +115,8 @@ static void littles_law(void **state)
 	profile_free(&p);
 }
 
-/* Regular visits, few of them, with edges at every place: the spans have it exactly, the whole durations do not. */
+/* Regular visits, few of them, with edges at every place: the spans have it exactly, the whole
+ * durations do not. */
 static void spans_have_no_edges(void **state)
 {
 	struct profile p = {0};
@@ -122,7 +127,8 @@ static void spans_have_no_edges(void **state)
 		uint64_t duration = (510 + (uint64_t)i * 15) * MS;
 
 		sample_timed(&p, "a.c:1", 0, duration, 5 + (i > 4), (4 + (i > 4)) * 100 * MS);
-		sample_timed(&p, "a.c:1", 1, duration, 10 + (uint64_t)(i > 1), (9 + (uint64_t)(i > 1)) * 50 * MS);
+		sample_timed(&p, "a.c:1", 1, duration, 10 + (uint64_t)(i > 1),
+			     (9 + (uint64_t)(i > 1)) * 50 * MS);
 	}
 	assert_int_equal(analyse(&p, 1, &a), 0);
 	near(cell(find(&a, 0, "a.c:1"), 0)->period_ns, 100e6);
@@ -138,7 +144,8 @@ static void spans_have_no_edges(void **state)
 	profile_free(&p);
 }
 
-/* An experiment with one visit or none has no span; it counts whole, so that a stall is not made to vanish. */
+/* An experiment with one visit or none has no span; it counts whole, so that a stall is not made to
+ * vanish. */
 static void nothing_is_dropped_for_its_outcome(void **state)
 {
 	struct profile p = {0};
@@ -159,7 +166,8 @@ static void nothing_is_dropped_for_its_outcome(void **state)
 	profile_free(&p);
 }
 
-/* Irregular visits: where spans are no steadier than durations, their bias towards short gaps is not worth it. */
+/* Irregular visits: where spans are no steadier than durations, their bias towards short gaps is
+ * not worth it. */
 static void spans_only_where_they_pay(void **state)
 {
 	static const uint64_t span[] = {200, 450, 330, 260, 420, 390};
@@ -210,7 +218,8 @@ static void shares_from_log_or_experiments(void **state)
 
 	(void)state;
 	for (int i = 0; i < 2; i++) {
-		struct profile_run_experiment *x = sample_visits(&p, i ? "b.c:1" : "a.c:1", 0, 100 * MS, 10);
+		struct profile_run_experiment *x =
+			sample_visits(&p, i ? "b.c:1" : "a.c:1", 0, 100 * MS, 10);
 
 		x->x.samples = 100;
 		x->x.selected_samples = i ? 10 : 25;
@@ -270,7 +279,8 @@ static void fidelity_adds_up(void **state)
 	profile_free(&p);
 }
 
-/* Before the sampling rate followed the visits, visits were 10 % faster: hardly a baseline for those that came after. */
+/* Before the sampling rate followed the visits, visits were 10 % faster: hardly a baseline for
+ * those that came after. */
 static void another_rate_hardly_counts(void **state)
 {
 	struct profile p = {0};
@@ -292,7 +302,8 @@ static double width(const struct analysis_cell *c)
 	return c->high - c->low;
 }
 
-/* The run ends in the middle of an experiment, the only one of its speedup: a tenth as long as the others, it scatters as much as ten times that. */
+/* The run ends in the middle of an experiment, the only one of its speedup: a tenth as long as the
+ * others, it scatters as much as ten times that. */
 static void a_short_one_says_little(void **state)
 {
 	struct profile p = {0};
@@ -305,7 +316,8 @@ static void a_short_one_says_little(void **state)
 	sample_visits(&p, "a.c:1", 1, 100 * MS, 90);
 	assert_int_equal(analyse(&p, 1, &a), 0);
 	near(cell(find(&a, 0, "a.c:1"), 1)->period_ns, 100e6 / 90);
-	assert_true(width(cell(find(&a, 0, "a.c:1"), 1)) > 2.5 * width(cell(find(&a, 0, "a.c:1"), 0.8)));
+	assert_true(width(cell(find(&a, 0, "a.c:1"), 1)) >
+		    2.5 * width(cell(find(&a, 0, "a.c:1"), 0.8)));
 	analysis_free(&a);
 	profile_free(&p);
 }
@@ -325,14 +337,16 @@ static void fine_grids_are_joined(void **state)
 	assert_in_range(l->n_cells, 2, ANALYSIS_MAX_SPEEDUPS);
 	assert_int_equal(l->cells[0].experiments, 1);
 	for (size_t i = 1; i < l->n_cells; i++)
-		assert_true(l->cells[i].speedup > l->cells[i - 1].speedup && l->cells[i].speedup <= 1);
+		assert_true(l->cells[i].speedup > l->cells[i - 1].speedup &&
+			    l->cells[i].speedup <= 1);
 	analysis_free(&a);
 	profile_free(&p);
 }
 
 #define PAIRS 40
 
-/* The standard deviation of the period of pairs at 0 %, of which one is as much too fast as the other is too slow. */
+/* The standard deviation of the period of pairs at 0 %, of which one is as much too fast as the
+ * other is too slow. */
 static double scatter_of_pairs(bool in_burst)
 {
 	struct observation obs[2 * PAIRS] = {0};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* How often is a verdict wrong, and how often is an effect found? Made-up profiles whose experiments differ by chance only, or by chance and
- * an effect. The chance has light or heavy tails. With an argument, which says how many profiles of each kind are made, more kinds are.
+/* How often is a verdict wrong, and how often is an effect found? Made-up profiles whose
+ * experiments differ by chance only, or by chance and an effect. The chance has light or heavy
+ * tails. With an argument, which says how many profiles of each kind are made, more kinds are.
  * Built plain: it simulates for long, and with sanitizers takes five times as long. */
 #include "analysis/analysis.h"
 #include "analysis_sample.h"
@@ -31,7 +32,8 @@ static double normal(struct rng *r)
 	return sum;
 }
 
-/* Each draws the rate of one experiment's visits, relative to the others'. @spread is the distribution's parameter. */
+/* Each draws the rate of one experiment's visits, relative to the others'. @spread is the
+ * distribution's parameter. */
 static double normal_rate(struct rng *r, double spread)
 {
 	return fmax(0, 1 + spread * normal(r));
@@ -61,8 +63,9 @@ struct chance {
 };
 
 static const struct chance chances[] = {
-	{"normal 2 %", normal_rate, 0.02, false}, {"normal 10 %", normal_rate, 0.10, false}, {"lognormal 0.3", lognormal_rate, 0.3, false},
-	{"lognormal 1", lognormal_rate, 1, true}, {"Pareto 3", pareto_rate, 3, false},	     {"Pareto 1.3", pareto_rate, 1.3, true},
+	{"normal 2 %", normal_rate, 0.02, false},      {"normal 10 %", normal_rate, 0.10, false},
+	{"lognormal 0.3", lognormal_rate, 0.3, false}, {"lognormal 1", lognormal_rate, 1, true},
+	{"Pareto 3", pareto_rate, 3, false},	       {"Pareto 1.3", pareto_rate, 1.3, true},
 	{"one in ten", burst_rate, 0.1, true},
 };
 
@@ -73,17 +76,21 @@ struct plan {
 };
 
 /* A third at 0 %, the rest evenly over the grid. */
-static void simulate(const struct plan *plan, const struct chance *c, struct rng *r, struct profile *p)
+static void simulate(const struct plan *plan, const struct chance *c, struct rng *r,
+		     struct profile *p)
 {
 	for (size_t i = 0; i < plan->experiments; i++) {
 		size_t line = rng_below(r, plan->lines);
-		double s = i % 3 == 0 ? 0 : (double)(1 + rng_below(r, plan->grid)) / (double)plan->grid;
+		double s = i % 3 == 0 ? 0
+				      : (double)(1 + rng_below(r, plan->grid)) / (double)plan->grid;
 		double effect = plan->effect != 0 && line == 0 ? plan->effect * s : 0;
 		double visits = VISITS * c->rate(r, c->spread) / (1 - effect);
 		char name[16];
 
-		(void)snprintf(name, sizeof(name), "%c.c:%zu", plan->effect != 0 && line == 0 ? 'e' : 'n', line + 1);
-		sample_visits(p, name, s, (uint64_t)(LENGTH_MS * MS), visits < 1e15 ? (uint64_t)(visits + rng_unit(r)) : (uint64_t)1e15);
+		(void)snprintf(name, sizeof(name), "%c.c:%zu",
+			       plan->effect != 0 && line == 0 ? 'e' : 'n', line + 1);
+		sample_visits(p, name, s, (uint64_t)(LENGTH_MS * MS),
+			      visits < 1e15 ? (uint64_t)(visits + rng_unit(r)) : (uint64_t)1e15);
 	}
 }
 
@@ -94,7 +101,8 @@ struct score {
 	size_t profiles, profiles_wrong;
 };
 
-/* Does an interval that is shown exclude 0 in the verdict's direction? Its numbers and effect +- half its width. */
+/* Does an interval that is shown exclude 0 in the verdict's direction? Its numbers and effect +-
+ * half its width. */
 static bool agrees(const struct analysis_line *l)
 {
 	double sign = l->verdict == VERDICT_HELPS ? 1 : -1;
@@ -156,10 +164,12 @@ static struct score play(const struct plan *plan, const struct chance *c, uint64
 /* Wilson's 95 % interval of a share, in per cent. */
 static void print_share(size_t some, size_t all)
 {
-	double n = (double)all, p = (double)some / n, z = 1.96, half = z * sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / (1 + z * z / n);
+	double n = (double)all, p = (double)some / n, z = 1.96,
+	       half = z * sqrt(p * (1 - p) / n + z * z / (4 * n * n)) / (1 + z * z / n);
 	double middle = (p + z * z / (2 * n)) / (1 + z * z / n);
 
-	printf("%5.1f %% (%.1f..%.1f)", 100 * p, 100 * fmax(0, middle - half), 100 * (middle + half));
+	printf("%5.1f %% (%.1f..%.1f)", 100 * p, 100 * fmax(0, middle - half),
+	       100 * (middle + half));
 }
 
 /* The rest is played for tables only. */
@@ -168,8 +178,11 @@ static void print_share(size_t some, size_t all)
 static void no_effect_is_rarely_called_one(void **state)
 {
 	static const struct plan plans[] = {
-		{4, 120, 20, 0, "four lines, 120, fine"},  {1, 24, 4, 0, "one line, 24, coarse"},	{1, 120, 20, 0, "one line, 120, fine"},
-		{4, 120, 4, 0, "four lines, 120, coarse"}, {12, 120, 20, 0, "twelve lines, 120, fine"},
+		{4, 120, 20, 0, "four lines, 120, fine"},
+		{1, 24, 4, 0, "one line, 24, coarse"},
+		{1, 120, 20, 0, "one line, 120, fine"},
+		{4, 120, 4, 0, "four lines, 120, coarse"},
+		{12, 120, 20, 0, "twelve lines, 120, fine"},
 	};
 	size_t n_plans = tables ? sizeof(plans) / sizeof(*plans) : QUICK_PLANS;
 
@@ -184,8 +197,9 @@ static void no_effect_is_rarely_called_one(void **state)
 			print_share(s.helps + s.hurts, s.lines);
 			printf(" profiles: ");
 			print_share(s.profiles_wrong, s.profiles);
-			printf(" of %zu lines helps %zu, hurts %zu, no effect %zu, bursts %zu, against their intervals %zu\n", s.lines, s.helps,
-			       s.hurts, s.flat, s.bursts, s.against);
+			printf(" of %zu lines helps %zu, hurts %zu, no effect %zu, bursts %zu, "
+			       "against their intervals %zu\n",
+			       s.lines, s.helps, s.hurts, s.flat, s.bursts, s.against);
 			(void)fflush(stdout);
 			assert_int_equal(s.against, 0);
 			lines += s.lines;
@@ -193,22 +207,30 @@ static void no_effect_is_rarely_called_one(void **state)
 			bursts += s.bursts;
 		}
 		if (wrong * 20 > lines)
-			fail_msg("%s: %zu of %zu lines without an effect were called helps or hurts", chances[i].name, wrong, lines);
-		/* Where a few experiments hold most of the visits the reader is told to look for another point, and elsewhere is not. */
+			fail_msg(
+				"%s: %zu of %zu lines without an effect were called helps or hurts",
+				chances[i].name, wrong, lines);
+		/* Where a few experiments hold most of the visits the reader is told to look for
+		 * another point, and elsewhere is not. */
 		if (chances[i].bursts ? bursts * 3 < lines : bursts * 10 > lines)
-			fail_msg("%s: of %zu of %zu lines it is said that visits come in bursts", chances[i].name, bursts, lines);
+			fail_msg("%s: of %zu of %zu lines it is said that visits come in bursts",
+				 chances[i].name, bursts, lines);
 	}
 }
 
-/* Careful, not blind. What is found is as much as by Student's t alone, which was what verdicts rested on before. */
+/* Careful, not blind. What is found is as much as by Student's t alone, which was what verdicts
+ * rested on before. */
 static void effects_are_found(void **state)
 {
 	static const struct {
 		struct plan plan;
-		unsigned int per_cent[3][4]; /* by noise and effect; found at least, less what 30 profiles leave to chance */
+		unsigned int per_cent[3][4]; /* by noise and effect; found at least, less what 30
+						profiles leave to chance */
 	} plans[] = {
-		{{4, 120, 20, 0, "four lines, 120, fine"}, {{0, 80, 98, 75}, {0, 6, 68, 6}, {0, 0, 10, 0}}},
-		{{1, 24, 4, 0, "one line, 24, coarse"}, {{0, 80, 98, 75}, {0, 6, 68, 6}, {0, 0, 10, 0}}},
+		{{4, 120, 20, 0, "four lines, 120, fine"},
+		 {{0, 80, 98, 75}, {0, 6, 68, 6}, {0, 0, 10, 0}}},
+		{{1, 24, 4, 0, "one line, 24, coarse"},
+		 {{0, 80, 98, 75}, {0, 6, 68, 6}, {0, 0, 10, 0}}},
 		{{4, 120, 4, 0, "four lines, 120, coarse"}, {{0}}},
 		{{12, 240, 20, 0, "twelve lines, 240, fine"}, {{0}}},
 		{{4, 400, 20, 0, "four lines, 400, fine"}, {{0}}},
@@ -233,7 +255,8 @@ static void effects_are_found(void **state)
 				(void)fflush(stdout);
 				assert_int_equal(s.against, 0);
 				if (s.found * 100 < plans[j].per_cent[i][k] * s.effects)
-					fail_msg("%zu of %zu effects of %g points were found", s.found, s.effects, 100 * effects[k]);
+					fail_msg("%zu of %zu effects of %g points were found",
+						 s.found, s.effects, 100 * effects[k]);
 			}
 			(void)putchar('\n');
 		}

@@ -18,7 +18,8 @@ static void near(double value, double expected, double by)
 		fail_msg("%.6g is not %.6g", value, expected);
 }
 
-/* N points at 5, 10, .. 100 %, twice each, with the effect @curve and noise of standard deviation @noise. */
+/* N points at 5, 10, .. 100 %, twice each, with the effect @curve and noise of standard deviation
+ * @noise. */
 static void make(struct fit_point *p, double (*curve)(double), double noise, uint64_t seed)
 {
 	struct rng rng;
@@ -95,7 +96,8 @@ static void noisy_curves_come_out(void **state)
 	static const struct {
 		double (*curve)(double);
 		double knee, knee_by; /* of the median; NaN: none in most */
-	} cases[] = {{straight, NAN, 0}, {knee, 0.4, 0.05}, {bend, 0.57, 0.1}, {falling, NAN, 0}, {none, NAN, 0}, {early_knee, 0.05, 0.1}};
+	} cases[] = {{straight, NAN, 0}, {knee, 0.4, 0.05}, {bend, 0.57, 0.1},
+		     {falling, NAN, 0},	 {none, NAN, 0},    {early_knee, 0.05, 0.1}};
 
 	(void)state;
 	for (size_t c = 0; c < sizeof(cases) / sizeof(*cases); c++) {
@@ -109,7 +111,8 @@ static void noisy_curves_come_out(void **state)
 			make(p, cases[c].curve, 0.03, seed);
 			f = fit_curve(p, N, true);
 			for (int q = 1; q <= 4; q++)
-				sum_error += fabs(fit_at(&f, 0.25 * q) - cases[c].curve(0.25 * q)) / 4;
+				sum_error +=
+					fabs(fit_at(&f, 0.25 * q) - cases[c].curve(0.25 * q)) / 4;
 			if (!isnan(f.knee)) {
 				knees++;
 				sum_knee += f.knee;

@@ -55,7 +55,8 @@ static void zeros_and_extremes(void **state)
 	for (int d = 0; d < 3; d++)
 		for (int v = 0; v < 3; v++)
 			for (int s = 0; s < 3; s++) {
-				struct profile_run_experiment *x = sample_visits(&p, "a", s / 2.0, extreme[d], extreme[v]);
+				struct profile_run_experiment *x =
+					sample_visits(&p, "a", s / 2.0, extreme[d], extreme[v]);
 				struct profile_point *l = sample_point(x, PROFILE_LATENCY, "l");
 
 				l->departures = extreme[v];
@@ -85,7 +86,8 @@ static void without_baseline_or_visits(void **state)
 	assert_int_equal(analyse(&p, 1, &a), 0);
 	l = &a.points[0].lines[0];
 	assert_int_equal(l->n_cells, 1);
-	assert_true(isnan(l->cells[0].effect) && isnan(l->best_effect) && isnan(a.points[0].placebo));
+	assert_true(isnan(l->cells[0].effect) && isnan(l->best_effect) &&
+		    isnan(a.points[0].placebo));
 	assert_int_equal(l->verdict, VERDICT_UNDECIDED);
 	assert_true(isnan(l->missing_s));
 	analysis_free(&a);
@@ -150,7 +152,8 @@ static void very_many(void **state)
 	profile_free(&p);
 }
 
-/* Days of experiments, all of them at 0 %: the time that it takes does not grow with their square. */
+/* Days of experiments, all of them at 0 %: the time that it takes does not grow with their square.
+ */
 static void very_many_zeros(void **state)
 {
 	enum { N = 200000 };
@@ -179,8 +182,12 @@ static void very_many_zeros(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing_to_analyse), cmocka_unit_test(zeros_and_extremes), cmocka_unit_test(without_baseline_or_visits),
-		cmocka_unit_test(one_of_each),	      cmocka_unit_test(very_many),	    cmocka_unit_test(very_many_zeros),
+		cmocka_unit_test(nothing_to_analyse),
+		cmocka_unit_test(zeros_and_extremes),
+		cmocka_unit_test(without_baseline_or_visits),
+		cmocka_unit_test(one_of_each),
+		cmocka_unit_test(very_many),
+		cmocka_unit_test(very_many_zeros),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

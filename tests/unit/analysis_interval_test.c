@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Intervals and verdicts on seeded synthetic programs: how often they are right, and that they repeat.
- * Built plain: it simulates for long, and with sanitizers takes five times as long. */
+/* Intervals and verdicts on seeded synthetic programs: how often they are right, and that they
+ * repeat. Built plain: it simulates for long, and with sanitizers takes five times as long. */
 #include "analysis/analysis.h"
 #include "analysis/stats.h"
 #include "analysis_sample.h"
@@ -25,16 +25,20 @@ static double normal(struct rng *r)
 	return sum;
 }
 
-/* One experiment of half a second: visits of 5 ms * (1 - effect), the experiment's pace scattering by @noise. */
-static void add(struct profile *p, struct rng *r, const char *line, double speedup, double effect, double noise)
+/* One experiment of half a second: visits of 5 ms * (1 - effect), the experiment's pace scattering
+ * by @noise. */
+static void add(struct profile *p, struct rng *r, const char *line, double speedup, double effect,
+		double noise)
 {
 	double period = 5e6 * (1 - effect) * (1 + noise * normal(r));
-	double visits = 500e6 / period + rng_unit(r); /* where in a visit the experiment begins is chance */
+	double visits =
+		500e6 / period + rng_unit(r); /* where in a visit the experiment begins is chance */
 
 	sample_visits(p, line, speedup, 500000000, (uint64_t)visits);
 }
 
-/* How many of 150 programs have the true effect inside the interval at 50 %, with @n experiments a cell. */
+/* How many of 150 programs have the true effect inside the interval at 50 %, with @n experiments a
+ * cell. */
 static unsigned int covered(size_t n, uint64_t seed, double *ret_width)
 {
 	unsigned int inside = 0;
@@ -55,7 +59,8 @@ static unsigned int covered(size_t n, uint64_t seed, double *ret_width)
 		assert_int_equal(analyse(&p, trial, &a), 0);
 		l = sample_line(&a, "a.c:1");
 		assert_int_equal(l->n_cells, 3);
-		assert_true(l->cells[1].low <= l->cells[1].effect && l->cells[1].effect <= l->cells[1].high);
+		assert_true(l->cells[1].low <= l->cells[1].effect &&
+			    l->cells[1].effect <= l->cells[1].high);
 		inside += l->cells[1].low <= 0.2 && 0.2 <= l->cells[1].high;
 		width += (l->cells[1].high - l->cells[1].low) / 150;
 		analysis_free(&a);
@@ -74,9 +79,11 @@ static void intervals_hold_what_they_promise(void **state)
 	for (size_t i = 0; i < 4; i++) {
 		unsigned int inside = covered(sizes[i], 1000 * i, &width);
 
-		/* 95 % of 150 is 142.5 with a standard deviation of 2.7; they may be wider, never much narrower. */
+		/* 95 % of 150 is 142.5 with a standard deviation of 2.7; they may be wider, never
+		 * much narrower. */
 		if (inside < 136)
-			fail_msg("%zu experiments a cell: %u of 150 intervals cover", sizes[i], inside);
+			fail_msg("%zu experiments a cell: %u of 150 intervals cover", sizes[i],
+				 inside);
 		assert_true(width < before && width > 0);
 		before = width;
 	}
@@ -104,7 +111,8 @@ static void single_experiments_have_intervals(void **state)
 		assert_int_equal(analyse(&p, trial, &a), 0);
 		l = sample_line(&a, "a.c:1");
 		for (size_t i = 1; i < l->n_cells; i++, cells++)
-			inside += l->cells[i].low <= l->cells[i].speedup / 4 && l->cells[i].speedup / 4 <= l->cells[i].high;
+			inside += l->cells[i].low <= l->cells[i].speedup / 4 &&
+				  l->cells[i].speedup / 4 <= l->cells[i].high;
 		/* No single cell is sure, their trend is. */
 		assert_int_equal(l->verdict, VERDICT_HELPS);
 		analysis_free(&a);
@@ -132,7 +140,11 @@ static void verdicts_honour_that_many_lines_were_looked_at(void **state)
 				char name[16];
 
 				(void)snprintf(name, sizeof(name), "f.c:%d", line);
-				add(&p, &r, name, s, line == 3 ? s * 0.2 : line == 4 ? s * -0.2 : 0, 0.04);
+				add(&p, &r, name, s,
+				    line == 3	? s * 0.2
+				    : line == 4 ? s * -0.2
+						: 0,
+				    0.04);
 			}
 		assert_int_equal(analyse(&p, trial, &a), 0);
 		assert_int_equal(a.points[0].n_lines, 20);
@@ -205,9 +217,11 @@ static void the_seed_repeats_everything(void **state)
 	assert_true(a.points[0].placebo > 0.04 && a.points[0].placebo < 0.16);
 	for (size_t i = 0; i < 2; i++)
 		for (size_t j = 0; j < a.points[0].lines[i].n_cells; j++) {
-			const struct analysis_cell *x = &a.points[0].lines[i].cells[j], *y = &b.points[0].lines[i].cells[j];
+			const struct analysis_cell *x = &a.points[0].lines[i].cells[j],
+						   *y = &b.points[0].lines[i].cells[j];
 
-			assert_true(x->low == y->low && x->high == y->high && x->effect == y->effect);
+			assert_true(x->low == y->low && x->high == y->high &&
+				    x->effect == y->effect);
 			differs |= x->low != c.points[0].lines[i].cells[j].low;
 		}
 	differs |= a.points[0].placebo != c.points[0].placebo;
@@ -231,8 +245,10 @@ static void textbook_numbers(void **state)
 	assert_true(fabs(stats_t_tail(2.228, 10) - 0.05) < 0.001);
 	assert_true(fabs(stats_t_tail(12.706, 1) - 0.05) < 0.001);
 	assert_true(fabs(stats_chi2_80(5) - 7.289) < 0.05);
-	assert_true(stats_quantile(v, 4, 0.5) == 2.5 && stats_quantile(v, 4, 1) == 4 && stats_quantile(v, 1, 0.3) == 1);
-	/* Ranks 1 and 2 pass 0.05 * rank / 5; 0.039 misses 0.03, and no later one makes up for it. */
+	assert_true(stats_quantile(v, 4, 0.5) == 2.5 && stats_quantile(v, 4, 1) == 4 &&
+		    stats_quantile(v, 1, 0.3) == 1);
+	/* Ranks 1 and 2 pass 0.05 * rank / 5; 0.039 misses 0.03, and no later one makes up for it.
+	 */
 	assert_true(stats_discovery_limit(p, 5, 0.05) == 0.008);
 	assert_true(stats_discovery_limit(p, 0, 0.05) == -1);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Percentiles of latency points that measured: effects whose truth is arithmetic, intervals that hold it, and nothing that a
- * hostile file can upset. */
+/* Percentiles of latency points that measured: effects whose truth is arithmetic, intervals that
+ * hold it, and nothing that a hostile file can upset. */
 #include "analysis/analysis.h"
 #include "analysis_sample.h"
 #include "base/rng.h"
@@ -35,9 +35,11 @@ static void count(struct counted *c, double ns, uint64_t times)
 	c->n += times;
 }
 
-static struct profile_latency *add(struct profile *p, const char *line, double speedup, const struct counted *c)
+static struct profile_latency *add(struct profile *p, const char *line, double speedup,
+				   const struct counted *c)
 {
-	struct profile_run_experiment *x = sample_experiment(p, line, speedup, (uint64_t)EXPERIMENT_NS);
+	struct profile_run_experiment *x =
+		sample_experiment(p, line, speedup, (uint64_t)EXPERIMENT_NS);
 	struct profile_point *point = sample_point(x, PROFILE_LATENCY, "req");
 	struct profile_latency *l = calloc(1, sizeof(*l));
 
@@ -55,7 +57,8 @@ static struct profile_latency *add(struct profile *p, const char *line, double s
 }
 
 /* 95 % of the requests take `fast` ms, 5 % `slow` ms, each a little different. */
-static void add_classes(struct profile *p, struct rng *r, double speedup, double fast, double slow, uint64_t n)
+static void add_classes(struct profile *p, struct rng *r, double speedup, double fast, double slow,
+			uint64_t n)
 {
 	static struct counted c;
 
@@ -74,7 +77,8 @@ static struct analysis analysed(const struct profile *p)
 	return a;
 }
 
-static const struct analysis_change *at(const struct analysis *a, enum latency_statistic s, size_t k)
+static const struct analysis_change *at(const struct analysis *a, enum latency_statistic s,
+					size_t k)
 {
 	assert_non_null(a->points[0].lines[0].latency);
 	return &a->points[0].lines[0].latency->at[s][k];
@@ -109,8 +113,10 @@ static void a_line_of_the_slow_class(void **state)
 		near_to(at(&a, LATENCY_P90, k)->effect, 0, 0.01, "the effect on p90");
 		near_to(at(&a, LATENCY_P99, k)->effect, 1 - beyond, 0.025, "the effect on p99");
 		near_to(at(&a, LATENCY_MEAN, k)->effect, 0.2 * s, 0.015, "the effect on the mean");
-		near_to(a.points[0].lines[0].curve.at[k].effect, 0.2 * s, 0.015, "the line's effect");
-		assert_true(at(&a, LATENCY_P99, k)->low <= 1 - beyond + 0.02 && at(&a, LATENCY_P99, k)->high >= 1 - beyond - 0.02);
+		near_to(a.points[0].lines[0].curve.at[k].effect, 0.2 * s, 0.015,
+			"the line's effect");
+		assert_true(at(&a, LATENCY_P99, k)->low <= 1 - beyond + 0.02 &&
+			    at(&a, LATENCY_P99, k)->high >= 1 - beyond - 0.02);
 		assert_true(at(&a, LATENCY_P99, k)->high - at(&a, LATENCY_P99, k)->low < 0.3);
 	}
 	assert_int_equal(a.points[0].lines[0].verdict, VERDICT_HELPS);
@@ -138,16 +144,18 @@ static void a_fine_grid(void **state)
 
 		near_to(at(&a, LATENCY_P50, k)->effect, 0.75 * s, 0.03, "the effect on p50");
 		near_to(at(&a, LATENCY_P99, k)->effect, 0.125 * s, 0.03, "the effect on p99");
-		assert_true(isfinite(at(&a, LATENCY_P50, k)->low) && isfinite(at(&a, LATENCY_P99, k)->low));
+		assert_true(isfinite(at(&a, LATENCY_P50, k)->low) &&
+			    isfinite(at(&a, LATENCY_P99, k)->low));
 	}
-	/* 4000 requests: four lie beyond the 99.9th percentile, which is not enough to be sure of it. */
+	/* 4000 requests: four lie beyond the 99.9th percentile, which is not enough to be sure of
+	 * it. */
 	assert_true(isnan(at(&a, LATENCY_P999, 1)->low));
 	analysis_free(&a);
 	profile_free(&p);
 }
 
-/* An experiment sees whole only what begins early enough in it. Half of the requests take a tenth of it, half of them nine
- * tenths: of 100 requests each that begin in it, 90 and 10 are seen. */
+/* An experiment sees whole only what begins early enough in it. Half of the requests take a tenth
+ * of it, half of them nine tenths: of 100 requests each that begin in it, 90 and 10 are seen. */
 static void long_intervals_count_more(void **state)
 {
 	static struct counted c;
@@ -169,7 +177,8 @@ static void long_intervals_count_more(void **state)
 	profile_free(&p);
 }
 
-/* How many of 60 programs have the truth in the interval at 50 %: of their p90, where each experiment has a pace of its own.
+/* How many of 60 programs have the truth in the interval at 50 %: of their p90, where each
+ * experiment has a pace of its own.
  */
 static void intervals_hold_what_they_promise(void **state)
 {
@@ -185,7 +194,8 @@ static void intervals_hold_what_they_promise(void **state)
 		rng_seed(&r, 100 + trial);
 		for (int i = 0; i < 16; i++) {
 			static struct counted c;
-			double s = i % 2 ? 0.5 : 0, pace = (1 - 0.4 * s) * (0.9 + 0.2 * rng_unit(&r));
+			double s = i % 2 ? 0.5 : 0,
+			       pace = (1 - 0.4 * s) * (0.9 + 0.2 * rng_unit(&r));
 
 			c = (struct counted){.n = 0};
 			for (int j = 0; j < 300; j++)
@@ -201,12 +211,14 @@ static void intervals_hold_what_they_promise(void **state)
 	/* 95 % of 60 are 57; 51 or fewer happen by chance once in a hundred times. */
 	if (inside < 52)
 		fail_msg("%u of 60 intervals hold the truth", inside);
-	/* And they say something: the scatter of 8 experiments by 5.8 % against as many is +-6.6 points. */
+	/* And they say something: the scatter of 8 experiments by 5.8 % against as many is +-6.6
+	 * points. */
 	assert_true(width < 0.25);
 }
 
-/* The machine is slower for some experiments, by up to a fifth, which the CPU time of a request tells: of 100, five take six times as long and
- * execute so much more, and each experiment has some more of them, or less. */
+/* The machine is slower for some experiments, by up to a fifth, which the CPU time of a request
+ * tells: of 100, five take six times as long and execute so much more, and each experiment has some
+ * more of them, or less. */
 static void a_slow_machine_is_taken_out(void **state)
 {
 	double widths[2] = {0};
@@ -226,16 +238,23 @@ static void a_slow_machine_is_taken_out(void **state)
 
 			c = (struct counted){.n = 0};
 			for (unsigned int j = 0; j < 100; j++)
-				count(&c, (j < slow ? 12 - 10 * s : 2) * MS * machine * (0.97 + 0.06 * rng_unit(&r)), 1);
+				count(&c,
+				      (j < slow ? 12 - 10 * s : 2) * MS * machine *
+					      (0.97 + 0.06 * rng_unit(&r)),
+				      1);
 			add(&p, LINE, s, &c);
 			x = &p.experiments[p.n_experiments - 1].x;
 			x->elapsed = (uint64_t)(EXPERIMENT_NS * (1 + 0.3 * s));
-			x->executed_ns = recorded ? (uint64_t)(machine * (100 * 2 + slow * 10) * MS) : 0;
+			x->executed_ns =
+				recorded ? (uint64_t)(machine * (100 * 2 + slow * 10) * MS) : 0;
 		}
 		a = analysed(&p);
-		near_to(at(&a, LATENCY_P50, 3)->effect, 0, recorded ? 0.03 : 0.1, "the effect on p50");
-		near_to(at(&a, LATENCY_P99, 3)->effect, 10.0 / 12, recorded ? 0.02 : 0.1, "the effect on p99");
-		near_to(at(&a, LATENCY_P99, 1)->effect, 5.0 / 12, recorded ? 0.02 : 0.1, "the effect on p99 at half");
+		near_to(at(&a, LATENCY_P50, 3)->effect, 0, recorded ? 0.03 : 0.1,
+			"the effect on p50");
+		near_to(at(&a, LATENCY_P99, 3)->effect, 10.0 / 12, recorded ? 0.02 : 0.1,
+			"the effect on p99");
+		near_to(at(&a, LATENCY_P99, 1)->effect, 5.0 / 12, recorded ? 0.02 : 0.1,
+			"the effect on p99 at half");
 		widths[recorded] = at(&a, LATENCY_P50, 1)->high - at(&a, LATENCY_P50, 1)->low;
 		analysis_free(&a);
 		profile_free(&p);
@@ -243,8 +262,8 @@ static void a_slow_machine_is_taken_out(void **state)
 	assert_true(widths[1] < widths[0] * 0.7);
 }
 
-/* Twelve experiments of requests back to back: 250 in 500 ms, of 4 ms, and of 3 ms at 50 %. Two and one and a half are under way. @read: of those,
- * how many are at the experiments' ends. */
+/* Twelve experiments of requests back to back: 250 in 500 ms, of 4 ms, and of 3 ms at 50 %. Two and
+ * one and a half are under way. @read: of those, how many are at the experiments' ends. */
 static struct analysis analyse_flight(struct profile *p, double read)
 {
 	for (int i = 0; i < 12; i++) {
@@ -277,7 +296,8 @@ static void littles_law_beside_it(void **state)
 	profile_free(&p);
 }
 
-/* Where the readings of what is under way do not agree with the timed mean, there are too few of them to be told. */
+/* Where the readings of what is under way do not agree with the timed mean, there are too few of
+ * them to be told. */
 static void littles_law_disagrees(void **state)
 {
 	struct profile p = {0};
@@ -300,7 +320,8 @@ static void counters_only(void **state)
 
 	(void)state;
 	for (int i = 0; i < 8; i++) {
-		struct profile_run_experiment *x = sample_experiment(&p, LINE, i % 2 ? 0.5 : 0, (uint64_t)EXPERIMENT_NS);
+		struct profile_run_experiment *x =
+			sample_experiment(&p, LINE, i % 2 ? 0.5 : 0, (uint64_t)EXPERIMENT_NS);
 		struct profile_point *point = sample_point(x, PROFILE_LATENCY, "req");
 
 		point->departures = 100;
@@ -384,12 +405,16 @@ static void the_report_says_it(void **state)
 	point = json_object_array_get_idx(json_object_object_get(o, "points"), 0);
 	ns = json_object_object_get(json_object_object_get(point, "intervals"), "ns");
 	near_to(json_object_get_double(json_object_object_get(ns, "p50")), 4 * MS, 0.1 * MS, "p50");
-	assert_int_equal(json_object_get_int(json_object_object_get(json_object_object_get(point, "intervals"), "lost")), 14);
+	assert_int_equal(json_object_get_int(json_object_object_get(
+				 json_object_object_get(point, "intervals"), "lost")),
+			 14);
 	line = json_object_array_get_idx(json_object_object_get(point, "lines"), 0);
 	latency = json_object_object_get(line, "latency");
 	assert_int_equal(json_object_array_length(json_object_object_get(latency, "cells")), 2);
 	latency = json_object_array_get_idx(json_object_object_get(latency, "at"), 1);
-	near_to(json_object_get_double(json_object_object_get(json_object_object_get(latency, "p99"), "effect")), 10.0 / 24, 0.03, "p99's effect");
+	near_to(json_object_get_double(
+			json_object_object_get(json_object_object_get(latency, "p99"), "effect")),
+		10.0 / 24, 0.03, "p99's effect");
 	json_object_put(o);
 	free(text);
 	profile_free(&p);

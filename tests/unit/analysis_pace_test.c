@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Programs whose pace changes while they are measured, slowly, from burst to burst, or because others take the CPU for some of the time; and what
- * scaling a histogram does to it. */
+/* Programs whose pace changes while they are measured, slowly, from burst to burst, or because
+ * others take the CPU for some of the time; and what scaling a histogram does to it. */
 #include "analysis/analysis.h"
 #include "analysis/collect.h"
 #include "analysis/histogram.h"
@@ -34,11 +34,13 @@ static struct profile_latency *latency_of(const uint64_t *counts)
 	return l;
 }
 
-/* One request in twenty, by chance, takes 12.5 ms more than the others' 2.5 ms; the line is those. All times @pace times that, and a share
+/* One request in twenty, by chance, takes 12.5 ms more than the others' 2.5 ms; the line is those.
+ * All times @pace times that, and a share
  * @late of them is 8 ms longer. */
 static void add(struct profile *p, struct rng *r, double speedup, double pace, double late)
 {
-	struct profile_run_experiment *x = sample_experiment(p, LINE, speedup, (uint64_t)(1000 * MS));
+	struct profile_run_experiment *x =
+		sample_experiment(p, LINE, speedup, (uint64_t)(1000 * MS));
 	struct profile_point *point = sample_point(x, PROFILE_LATENCY, "req");
 	static uint64_t counts[HISTOGRAM_BUCKETS];
 	int64_t sum = 0;
@@ -68,7 +70,8 @@ static struct analysis analysed(const struct profile *p)
 	return a;
 }
 
-static const struct analysis_change *effect(const struct analysis *a, enum latency_statistic s, double speedup)
+static const struct analysis_change *effect(const struct analysis *a, enum latency_statistic s,
+					    double speedup)
 {
 	const struct analysis_latency *l = a->points[0].lines[0].latency;
 
@@ -90,8 +93,8 @@ static double speedup_of(struct rng *r)
 	return rng_unit(r) < 0.4 ? 0 : 0.25 * (double)(1 + rng_below(r, 3));
 }
 
-/* The pace is 12 % up and down, three times in the run. How many slow ones an experiment has by chance moves its mean by as much, so that the
- * mean says nothing of the pace. */
+/* The pace is 12 % up and down, three times in the run. How many slow ones an experiment has by
+ * chance moves its mean by as much, so that the mean says nothing of the pace. */
 static void slow_changes_are_taken_out(void **state)
 {
 	struct profile p = {0};
@@ -107,13 +110,15 @@ static void slow_changes_are_taken_out(void **state)
 	for (double s = 0.25; s < 1; s += 0.25) {
 		near_to(effect(&a, LATENCY_P50, s)->effect, s, 0.008, "the effect on p50");
 		near_to(effect(&a, LATENCY_P99, s)->effect, s / 6, 0.012, "the effect on p99");
-		assert_true(effect(&a, LATENCY_P99, s)->high - effect(&a, LATENCY_P99, s)->low < 0.06);
+		assert_true(effect(&a, LATENCY_P99, s)->high - effect(&a, LATENCY_P99, s)->low <
+			    0.06);
 	}
 	analysis_free(&a);
 	profile_free(&p);
 }
 
-/* For half of the run another program has a third of the CPU. What is said is of the other half, and its times stay what they were. */
+/* For half of the run another program has a third of the CPU. What is said is of the other half,
+ * and its times stay what they were. */
 static void others_are_no_pace(void **state)
 {
 	struct profile p = {0};
@@ -139,18 +144,22 @@ static void others_are_no_pace(void **state)
 #define MINUTE 60e9
 
 /* An experiment of 100 ms that is the @i-th of @burst, of one a minute. */
-static void add_to_burst(struct profile *p, struct rng *r, const char *line, double speedup, double period, uint64_t burst, int i)
+static void add_to_burst(struct profile *p, struct rng *r, const char *line, double speedup,
+			 double period, uint64_t burst, int i)
 {
 	uint64_t visits = (uint64_t)(100 * MS / period);
 	double noise = 0.98 + 0.04 * rng_unit(r);
-	struct profile_run_experiment *x = sample_visits(p, line, speedup, (uint64_t)(period * noise * (double)visits), visits);
+	struct profile_run_experiment *x = sample_visits(
+		p, line, speedup, (uint64_t)(period * noise * (double)visits), visits);
 
 	x->x.burst = burst;
 	x->x.began = (uint64_t)(MINUTE * (double)burst + 110 * MS * i);
 }
 
-/* Bursts of two experiments at 0 % and two others. A load between 1 and 3, another one in each: a visit takes so many ms; or, if it is
- * @seldom low, 1 in every twelfth and 3 in the others. Of what a visit takes at a load of 1, a third is in a.c:1, none in b.c:1. */
+/* Bursts of two experiments at 0 % and two others. A load between 1 and 3, another one in each: a
+ * visit takes so many ms; or, if it is
+ * @seldom low, 1 in every twelfth and 3 in the others. Of what a visit takes at a load of 1, a
+ * third is in a.c:1, none in b.c:1. */
 static struct analysis_change of_bursts(uint64_t seed, bool seldom)
 {
 	static const char *const lines[] = {"a.c:1", "b.c:1"};
@@ -167,7 +176,8 @@ static struct analysis_change of_bursts(uint64_t seed, bool seldom)
 			size_t line = rng_below(&r, 2);
 			double speedup = i % 3 == 0 ? 0 : 0.25 * (double)(1 + rng_below(&r, 4));
 
-			add_to_burst(&p, &r, lines[line], speedup, (load - (line == 0 ? speedup / 3 : 0)) * MS, burst, i);
+			add_to_burst(&p, &r, lines[line], speedup,
+				     (load - (line == 0 ? speedup / 3 : 0)) * MS, burst, i);
 		}
 	}
 	assert_int_equal(analyse(&p, seed, &a), 0);
@@ -190,15 +200,18 @@ static void check_bursts(bool seldom, double wanted)
 		mean += at.effect / 100;
 	}
 	if (missed > 20 || wide > 0.045 || fabs(mean - wanted) > 0.005)
-		fail_msg("%d intervals are missed, they are %g wide; the mean is %g for %g", missed, wide, mean, wanted);
+		fail_msg("%d intervals are missed, they are %g wide; the mean is %g for %g", missed,
+			 wide, mean, wanted);
 }
 
-/* Each experiment is compared with those at 0 % of its own burst, also where lines had different loads by chance: of 100 times the same, 5 or so are
- * outside of their intervals, which also allow for what a line is worth at different loads. */
+/* Each experiment is compared with those at 0 % of its own burst, also where lines had different
+ * loads by chance: of 100 times the same, 5 or so are outside of their intervals, which also allow
+ * for what a line is worth at different loads. */
 static void loads_that_come_and_go_are_taken_out(void **state)
 {
 	(void)state;
-	/* Loads between 1 and 3 are equally frequent: visits in some time, at 0 % and with a sixth less for each. */
+	/* Loads between 1 and 3 are equally frequent: visits in some time, at 0 % and with a sixth
+	 * less for each. */
 	check_bursts(false, 1 - log(3) / log((3 - 1.0 / 6) / (1 - 1.0 / 6)));
 	/* What differs from most bursts counts in full. */
 	check_bursts(true, 1 - (1 + 11 / 3.0) / (1 / (1 - 1.0 / 6) + 11 / (3 - 1.0 / 6)));
@@ -207,7 +220,8 @@ static void loads_that_come_and_go_are_taken_out(void **state)
 static struct histogram_sums *scaled(const uint64_t *counts, double scale)
 {
 	struct profile_latency *l = latency_of(counts);
-	struct observation o = {.latency = l, .weight = 1, .scale = 1, .length_scale = scale, .visits = 1e6};
+	struct observation o = {
+		.latency = l, .weight = 1, .scale = 1, .length_scale = scale, .visits = 1e6};
 	struct histogram_sums *sums = calloc(1, sizeof(*sums));
 	struct histogram_blocks b;
 
@@ -235,7 +249,8 @@ static void scaling_keeps_what_is_there(void **state)
 
 		near_to(s->total, 100000, 1e-3, "the number of intervals");
 		for (double q = 0.1; q < 1; q += 0.2)
-			near_to(histogram_quantile(s, q) / scales[i], (10 + 2 * q) * MS, 2 + 0.02 * MS * (scales[i] < 0.1 ? 5 : 1), "a quantile");
+			near_to(histogram_quantile(s, q) / scales[i], (10 + 2 * q) * MS,
+				2 + 0.02 * MS * (scales[i] < 0.1 ? 5 : 1), "a quantile");
 		free(s);
 	}
 }

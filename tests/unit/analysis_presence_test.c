@@ -67,7 +67,8 @@ static void add_samples(struct profile *p, const char *line, uint64_t ns)
 		}
 	p->samples = reallocarray(p->samples, p->n_samples + 1, sizeof(*p->samples));
 	assert_non_null(p->samples);
-	p->samples[p->n_samples++] = (struct profile_samples){.location = strdup(line), .count = ns / MS, .ns = ns};
+	p->samples[p->n_samples++] =
+		(struct profile_samples){.location = strdup(line), .count = ns / MS, .ns = ns};
 }
 
 /* One experiment that begins at @ms, with samples a millisecond apart. */
@@ -75,8 +76,11 @@ static void play_experiment(struct play *play, struct profile *p, unsigned int m
 {
 	static const double grid[] = {0, 0, 0.25, 0.5, 0.75, 1};
 	const struct phase *at = phase_at(play, ms);
-	const char *line = play->fixed ? play->fixed : at->everyone && rng_unit(&play->rng) > at->share ? at->everyone : at->line;
-	double speedup = grid[rng_below(&play->rng, 6)], effective = 0, samples = 0, visits = 0, flight = 0;
+	const char *line = play->fixed					      ? play->fixed
+			   : at->everyone && rng_unit(&play->rng) > at->share ? at->everyone
+									      : at->line;
+	double speedup = grid[rng_below(&play->rng, 6)], effective = 0, samples = 0, visits = 0,
+	       flight = 0;
 	struct profile_run_experiment *x;
 	struct profile_point *point;
 
@@ -119,7 +123,8 @@ static void play_run(struct play *play, unsigned int seconds, struct profile *p)
 static void sort_samples(struct profile *p)
 {
 	for (size_t i = 1; i < p->n_samples; i++)
-		for (size_t j = i; j && strcmp(p->samples[j - 1].location, p->samples[j].location) > 0; j--) {
+		for (size_t j = i;
+		     j && strcmp(p->samples[j - 1].location, p->samples[j].location) > 0; j--) {
 			struct profile_samples s = p->samples[j];
 
 			p->samples[j] = p->samples[j - 1];
@@ -127,7 +132,8 @@ static void sort_samples(struct profile *p)
 		}
 }
 
-static void analyse_play(struct play *play, unsigned int seconds, uint64_t seed, struct profile *p, struct analysis *a)
+static void analyse_play(struct play *play, unsigned int seconds, uint64_t seed, struct profile *p,
+			 struct analysis *a)
 {
 	rng_seed(&play->rng, seed);
 	play_run(play, seconds, p);
@@ -145,8 +151,10 @@ static void expect_effect(const struct analysis *a, const char *line, double who
 		double truth = whole * analysis_curve_speedups[k];
 
 		if (!(fabs(c->effect - truth) <= off))
-			fail_msg("%s at %g: %.4f (%.4f to %.4f) for %.4f, %zu experiments, share %.3f", line, analysis_curve_speedups[k], c->effect,
-				 c->low, c->high, truth, l->experiments, l->allow.presence.share);
+			fail_msg("%s at %g: %.4f (%.4f to %.4f) for %.4f, %zu experiments, share "
+				 "%.3f",
+				 line, analysis_curve_speedups[k], c->effect, c->low, c->high,
+				 truth, l->experiments, l->allow.presence.share);
 	}
 }
 
@@ -175,14 +183,17 @@ static void expect_mean(const struct phase phases[2], const char *line, double w
 	}
 	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
 		if (!(fabs(sum[k] - whole * analysis_curve_speedups[k]) <= off))
-			fail_msg("%s at %g: %.4f for %.4f", line, analysis_curve_speedups[k], sum[k], whole * analysis_curve_speedups[k]);
+			fail_msg("%s at %g: %.4f for %.4f", line, analysis_curve_speedups[k],
+				 sum[k], whole * analysis_curve_speedups[k]);
 	if (covered < RUNS * ANALYSIS_CURVE_POINTS * 8 / 10)
-		fail_msg("%s: the truth lies in %zu of %d intervals", line, covered, RUNS * ANALYSIS_CURVE_POINTS);
+		fail_msg("%s: the truth lies in %zu of %d intervals", line, covered,
+			 RUNS * ANALYSIS_CURVE_POINTS);
 }
 
 static void halves(void **state)
 {
-	static const struct phase phases[] = {{"a.c:1", 5000, 1, 2, 1, NULL}, {"b.c:1", 5000, 1, 2, 1, NULL}};
+	static const struct phase phases[] = {{"a.c:1", 5000, 1, 2, 1, NULL},
+					      {"b.c:1", 5000, 1, 2, 1, NULL}};
 	struct play play = {.phases = phases, .n = 2};
 	struct profile p = {0};
 	struct analysis a;
@@ -200,8 +211,10 @@ static void halves(void **state)
 /* A phase that is a tenth, and phases that come once, with twice as many visits a second in one. */
 static void unequal_phases(void **state)
 {
-	static const struct phase tenth[] = {{"a.c:1", 1000, 1, 2, 1, NULL}, {"b.c:1", 9000, 1, 2, 1, NULL}};
-	static const struct phase once[] = {{"a.c:1", 30000, 0.8, 2, 1, NULL}, {"b.c:1", 90000, 1, 4, 1, NULL}};
+	static const struct phase tenth[] = {{"a.c:1", 1000, 1, 2, 1, NULL},
+					     {"b.c:1", 9000, 1, 2, 1, NULL}};
+	static const struct phase once[] = {{"a.c:1", 30000, 0.8, 2, 1, NULL},
+					    {"b.c:1", 90000, 1, 4, 1, NULL}};
 
 	(void)state;
 	expect_mean(tenth, "a.c:1", 0.1, 0.015);
@@ -210,10 +223,12 @@ static void unequal_phases(void **state)
 	expect_mean(once, "b.c:1", 0.75, 0.03);
 }
 
-/* A line that is everywhere alike gets neither a factor nor its noise, beside lines that get one. */
+/* A line that is everywhere alike gets neither a factor nor its noise, beside lines that get one.
+ */
 static void everywhere(void **state)
 {
-	static const struct phase phases[] = {{"a.c:1", 5000, 0.5, 2, 1, "c.c:1"}, {"b.c:1", 5000, 0.5, 2, 1, "c.c:1"}};
+	static const struct phase phases[] = {{"a.c:1", 5000, 0.5, 2, 1, "c.c:1"},
+					      {"b.c:1", 5000, 0.5, 2, 1, "c.c:1"}};
 	struct play play = {.phases = phases, .n = 2, .noise = 0.02};
 	size_t factors = 0, runs = 20;
 
@@ -237,7 +252,8 @@ static void everywhere(void **state)
 /* With one line fixed its experiments are the whole run: there is nothing to correct. */
 static void fixed_line(void **state)
 {
-	static const struct phase phases[] = {{"a.c:1", 5000, 1, 2, 1, NULL}, {"b.c:1", 5000, 1, 2, 1, NULL}};
+	static const struct phase phases[] = {{"a.c:1", 5000, 1, 2, 1, NULL},
+					      {"b.c:1", 5000, 1, 2, 1, NULL}};
 	struct play play = {.phases = phases, .n = 2, .fixed = "a.c:1"};
 	struct profile p = {0};
 	struct analysis a;
@@ -253,7 +269,8 @@ static void fixed_line(void **state)
 /* Two runs, of which the line is in one: its samples are of the time of both. */
 static void merged_runs(void **state)
 {
-	static const struct phase first[] = {{"a.c:1", 1000, 1, 2, 1, NULL}}, second[] = {{"b.c:1", 1000, 1, 2, 1, NULL}};
+	static const struct phase first[] = {{"a.c:1", 1000, 1, 2, 1, NULL}},
+				  second[] = {{"b.c:1", 1000, 1, 2, 1, NULL}};
 	struct play play = {.phases = first, .n = 1};
 	struct profile p = {0};
 	struct analysis a;
@@ -270,10 +287,12 @@ static void merged_runs(void **state)
 	profile_free(&p);
 }
 
-/* By Little's law: of six requests that are under way in the one phase and two in the other, as long, three in four are of the first one's time. */
+/* By Little's law: of six requests that are under way in the one phase and two in the other, as
+ * long, three in four are of the first one's time. */
 static void latencies(void **state)
 {
-	static const struct phase phases[] = {{"a.c:1", 5000, 1, 2, 6, NULL}, {"b.c:1", 5000, 1, 2, 2, NULL}};
+	static const struct phase phases[] = {{"a.c:1", 5000, 1, 2, 6, NULL},
+					      {"b.c:1", 5000, 1, 2, 2, NULL}};
 	struct play play = {.phases = phases, .n = 2, .latency = true};
 	struct profile p = {0};
 	struct analysis a;
@@ -289,7 +308,8 @@ static void latencies(void **state)
 /* Without what tells it (a profile by Coz, or of an older version) nothing is changed. */
 static void unknown(void **state)
 {
-	static const struct phase phases[] = {{"a.c:1", 5000, 1, 2, 1, NULL}, {"b.c:1", 5000, 1, 2, 1, NULL}};
+	static const struct phase phases[] = {{"a.c:1", 5000, 1, 2, 1, NULL},
+					      {"b.c:1", 5000, 1, 2, 1, NULL}};
 	struct play play = {.phases = phases, .n = 2};
 	struct profile p = {0};
 	struct analysis a;
@@ -310,7 +330,8 @@ static void unknown(void **state)
 /* How often the truth lies within the interval, over many runs of a minute. */
 static void intervals_cover(void **state)
 {
-	static const struct phase phases[] = {{"a.c:1", 3000, 0.7, 2, 1, "c.c:1"}, {"b.c:1", 6000, 0.6, 3, 1, NULL}};
+	static const struct phase phases[] = {{"a.c:1", 3000, 0.7, 2, 1, "c.c:1"},
+					      {"b.c:1", 6000, 0.6, 3, 1, NULL}};
 	static const struct {
 		const char *line;
 		double whole;
@@ -327,7 +348,8 @@ static void intervals_cover(void **state)
 		analyse_play(&play, 90, seed, &p, &a);
 		for (size_t i = 0; i < 3; i++)
 			for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++) {
-				const struct analysis_change *c = &sample_line(&a, truths[i].line)->curve.at[k];
+				const struct analysis_change *c =
+					&sample_line(&a, truths[i].line)->curve.at[k];
 				double truth = truths[i].whole * analysis_curve_speedups[k];
 
 				covered += c->low <= truth && truth <= c->high;
@@ -337,7 +359,8 @@ static void intervals_cover(void **state)
 		analysis_free(&a);
 		profile_free(&p);
 	}
-	print_message("%zu of %zu intervals hold, half-width %.3f on average\n", covered, cells, width / (double)cells / 2);
+	print_message("%zu of %zu intervals hold, half-width %.3f on average\n", covered, cells,
+		      width / (double)cells / 2);
 	if (covered * 100 < cells * 90)
 		fail_msg("the truth lies within %zu of %zu intervals", covered, cells);
 	if (width / (double)cells / 2 > 0.06)
@@ -347,8 +370,10 @@ static void intervals_cover(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(halves),      cmocka_unit_test(unequal_phases), cmocka_unit_test(everywhere), cmocka_unit_test(fixed_line),
-		cmocka_unit_test(merged_runs), cmocka_unit_test(latencies),	 cmocka_unit_test(unknown),    cmocka_unit_test(intervals_cover),
+		cmocka_unit_test(halves),      cmocka_unit_test(unequal_phases),
+		cmocka_unit_test(everywhere),  cmocka_unit_test(fixed_line),
+		cmocka_unit_test(merged_runs), cmocka_unit_test(latencies),
+		cmocka_unit_test(unknown),     cmocka_unit_test(intervals_cover),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

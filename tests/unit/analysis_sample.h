@@ -9,7 +9,8 @@
 #include <string.h>
 
 /* Adds an experiment without points. The strings are copied. */
-static inline struct profile_run_experiment *sample_experiment(struct profile *p, const char *line, double speedup, uint64_t duration)
+static inline struct profile_run_experiment *sample_experiment(struct profile *p, const char *line,
+							       double speedup, uint64_t duration)
 {
 	struct profile_run_experiment *x;
 
@@ -17,15 +18,18 @@ static inline struct profile_run_experiment *sample_experiment(struct profile *p
 		p->runs = calloc(1, sizeof(*p->runs));
 		p->n_runs = 1;
 	}
-	p->experiments = reallocarray(p->experiments, p->n_experiments + 1, sizeof(*p->experiments));
+	p->experiments =
+		reallocarray(p->experiments, p->n_experiments + 1, sizeof(*p->experiments));
 	if (!p->experiments || !p->runs)
 		abort();
 	x = &p->experiments[p->n_experiments++];
-	*x = (struct profile_run_experiment){.x = {.selected = strdup(line), .speedup = speedup, .duration = duration}};
+	*x = (struct profile_run_experiment){
+		.x = {.selected = strdup(line), .speedup = speedup, .duration = duration}};
 	return x;
 }
 
-static inline struct profile_point *sample_point(struct profile_run_experiment *x, enum profile_point_kind kind, const char *name)
+static inline struct profile_point *sample_point(struct profile_run_experiment *x,
+						 enum profile_point_kind kind, const char *name)
 {
 	x->points = reallocarray(x->points, x->n_points + 1, sizeof(*x->points));
 	if (!x->points)
@@ -35,7 +39,9 @@ static inline struct profile_point *sample_point(struct profile_run_experiment *
 }
 
 /* One experiment with one throughput point "p", untimed. */
-static inline struct profile_run_experiment *sample_visits(struct profile *p, const char *line, double speedup, uint64_t duration, uint64_t visits)
+static inline struct profile_run_experiment *sample_visits(struct profile *p, const char *line,
+							   double speedup, uint64_t duration,
+							   uint64_t visits)
 {
 	struct profile_run_experiment *x = sample_experiment(p, line, speedup, duration);
 
@@ -44,7 +50,8 @@ static inline struct profile_run_experiment *sample_visits(struct profile *p, co
 }
 
 /* The same with visits timed; they span @effective_ns. */
-static inline void sample_timed(struct profile *p, const char *line, double speedup, uint64_t duration, uint64_t visits, uint64_t effective_ns)
+static inline void sample_timed(struct profile *p, const char *line, double speedup,
+				uint64_t duration, uint64_t visits, uint64_t effective_ns)
 {
 	struct profile_run_experiment *x = sample_visits(p, line, speedup, duration, visits);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Programs on machines that are now slow, now fast: what is taken out of their times, and when nothing must be. */
+/* Programs on machines that are now slow, now fast: what is taken out of their times, and when
+ * nothing must be. */
 #include "analysis/analysis.h"
 #include "analysis_sample.h"
 #include "base/rng.h"
@@ -22,8 +23,10 @@
 /* What a thread executes in a visit beside its work. */
 enum kind { WORKS, SPINS, COOLS, BURNS, NOT_RECORDED };
 
-/* A visit takes @ns and @paused beside, in which who waits for it waits on; the machine takes @slow times as long as it mostly does. */
-static void add(struct profile *p, const char *line, double speedup, double ns, double paused, double slow, enum kind kind)
+/* A visit takes @ns and @paused beside, in which who waits for it waits on; the machine takes @slow
+ * times as long as it mostly does. */
+static void add(struct profile *p, const char *line, double speedup, double ns, double paused,
+		double slow, enum kind kind)
 {
 	uint64_t effective = (uint64_t)(VISITS * ns * slow);
 	struct profile_run_experiment *x;
@@ -36,15 +39,19 @@ static void add(struct profile *p, const char *line, double speedup, double ns, 
 	if (kind == SPINS)
 		work = (2 * ns + paused) * slow; /* two CPUs are always busy */
 	if (kind == COOLS)
-		work = 2 * ROUND * slow * pow(1 + paused / ns, 0.08); /* two threads, whose caches are colder after a pause */
+		work = 2 * ROUND * slow *
+		       pow(1 + paused / ns,
+			   0.08); /* two threads, whose caches are colder after a pause */
 	if (kind == BURNS)
-		work += 0.2 * ns * slow; /* another thread does something else for a fifth of the time */
+		work += 0.2 * ns *
+			slow; /* another thread does something else for a fifth of the time */
 	x->x.executed_ns = kind == NOT_RECORDED ? 0 : (uint64_t)(VISITS * work);
 }
 
-/* The machine's speed is drawn anew for each experiment, by up to a fifth. @lines: of the two the first, the second, or both. @pauses: of a round,
- * what they take at 100 %. */
-static struct analysis analysed(struct profile *p, enum kind kind, int lines, double pauses, uint64_t seed)
+/* The machine's speed is drawn anew for each experiment, by up to a fifth. @lines: of the two the
+ * first, the second, or both. @pauses: of a round, what they take at 100 %. */
+static struct analysis analysed(struct profile *p, enum kind kind, int lines, double pauses,
+				uint64_t seed)
 {
 	struct analysis a;
 	struct rng r;
@@ -55,7 +62,8 @@ static struct analysis analysed(struct profile *p, enum kind kind, int lines, do
 		double s = rng_unit(&r) < 0.35 ? 0 : 0.25 * (double)(1 + rng_below(&r, 4));
 		double own = 1 + 0.004 * (rng_unit(&r) - 0.5), slow = 1 + 0.2 * rng_unit(&r);
 
-		add(p, helpful ? HELPFUL : FLAT, s, ROUND * (helpful ? 1 - fmin(s, 0.4) : 1) * own, s * pauses * ROUND, slow, kind);
+		add(p, helpful ? HELPFUL : FLAT, s, ROUND * (helpful ? 1 - fmin(s, 0.4) : 1) * own,
+		    s * pauses * ROUND, slow, kind);
 	}
 	assert_int_equal(analyse(p, 7, &a), 0);
 	assert_int_equal(a.n_points, 1);
@@ -93,12 +101,14 @@ static void the_machine_is_taken_out(void **state)
 	(void)state;
 	for (uint64_t seed = 1; seed <= 5; seed++) {
 		struct profile p = {0}, q = {0};
-		struct analysis a = analysed(&p, WORKS, 3, 0, seed), raw = analysed(&q, NOT_RECORDED, 3, 0, seed);
+		struct analysis a = analysed(&p, WORKS, 3, 0, seed),
+				raw = analysed(&q, NOT_RECORDED, 3, 0, seed);
 
 		near_to(a.points[0].speed.slope, 1, 0.05, "the slope");
 		assert_true(a.points[0].speed.before > 0.04 && a.points[0].speed.after < 0.004);
 		for (size_t i = 0; i < ANALYSIS_CURVE_POINTS; i++) {
-			near_to(line_of(&a, HELPFUL)->curve.at[i].effect, fmin(analysis_curve_speedups[i], 0.4), 0.01, "the effect");
+			near_to(line_of(&a, HELPFUL)->curve.at[i].effect,
+				fmin(analysis_curve_speedups[i], 0.4), 0.01, "the effect");
 			near_to(line_of(&a, FLAT)->curve.at[i].effect, 0, 0.005, "no effect");
 		}
 		assert_int_equal(line_of(&a, FLAT)->verdict, VERDICT_NO_EFFECT);
@@ -109,7 +119,8 @@ static void the_machine_is_taken_out(void **state)
 	}
 }
 
-/* Who spins while it waits executes as long as a visit takes: corrected for that, nothing would have an effect. The same with a little of it. */
+/* Who spins while it waits executes as long as a visit takes: corrected for that, nothing would
+ * have an effect. The same with a little of it. */
 static void cpu_time_that_follows_the_wait_is_not(void **state)
 {
 	static const enum kind kinds[] = {SPINS, BURNS};
@@ -127,7 +138,8 @@ static void cpu_time_that_follows_the_wait_is_not(void **state)
 	}
 }
 
-/* Where nothing has an effect and nothing is paused, nothing shows whether CPU time would follow. */
+/* Where nothing has an effect and nothing is paused, nothing shows whether CPU time would follow.
+ */
 static void without_an_effect_nothing_is_known(void **state)
 {
 	struct profile p = {0};
@@ -138,13 +150,15 @@ static void without_an_effect_nothing_is_known(void **state)
 	end(&a, &p);
 }
 
-/* Where nothing has an effect, the pauses show it: they make visits longer, and who spins meanwhile executes more. */
+/* Where nothing has an effect, the pauses show it: they make visits longer, and who spins meanwhile
+ * executes more. */
 static void pauses_show_who_spins(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= 5; seed++) {
 		struct profile p = {0}, q = {0};
-		struct analysis a = analysed(&p, WORKS, 2, 0.8, seed), spun = analysed(&q, SPINS, 2, 0.8, seed), alone;
+		struct analysis a = analysed(&p, WORKS, 2, 0.8, seed),
+				spun = analysed(&q, SPINS, 2, 0.8, seed), alone;
 
 		near_to(a.points[0].speed.slope, 1, 0.05, "the slope");
 		assert_true(a.points[0].speed.after < 0.004);
@@ -155,7 +169,8 @@ static void pauses_show_who_spins(void **state)
 		assert_false(a.points[0].speed.spins);
 		/* Threads of which only one can execute at a time: who waits, waits. */
 		for (size_t i = 0; i < q.n_experiments; i++) {
-			q.experiments[i].x.paid = q.experiments[i].x.growth = q.experiments[i].x.elapsed / 2;
+			q.experiments[i].x.paid = q.experiments[i].x.growth =
+				q.experiments[i].x.elapsed / 2;
 			q.experiments[i].x.executed_ns /= 2;
 		}
 		assert_int_equal(analyse(&q, 7, &alone), 0);
@@ -187,7 +202,8 @@ static void little_more_cpu_time_is_no_spinning(void **state)
 	}
 }
 
-/* Few experiments, one of each kind, one without visits: nothing to go by, and nothing that must break. */
+/* Few experiments, one of each kind, one without visits: nothing to go by, and nothing that must
+ * break. */
 static void little_is_known_of_little(void **state)
 {
 	struct profile p = {0};

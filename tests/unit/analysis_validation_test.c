@@ -49,20 +49,24 @@ static double none(double s)
 	return 0;
 }
 
-static struct validation play_sampled(program effect, size_t decks, double noise, uint64_t seed, uint64_t samples)
+static struct validation play_sampled(program effect, size_t decks, double noise, uint64_t seed,
+				      uint64_t samples)
 {
-	static const double speedups[] = {0, 0.1, 0, 0.2, -0.25, 0.3, 0, 0.4, -0.5, 0.5, 0, -0.25, -0.5};
+	static const double speedups[] = {0,   0.1,  0,	  0.2, -0.25, 0.3, 0,
+					  0.4, -0.5, 0.5, 0,   -0.25, -0.5};
 	struct profile p = {0};
 	struct validation v;
 	struct rng r;
 
 	rng_seed(&r, seed);
 	for (size_t i = 0; i < decks * 13; i++) {
-		double s = speedups[i % 13], period = 5e6 * (1 - effect(s)) * (1 + noise * 3.4 * (rng_unit(&r) - 0.5));
+		double s = speedups[i % 13],
+		       period = 5e6 * (1 - effect(s)) * (1 + noise * 3.4 * (rng_unit(&r) - 0.5));
 		uint64_t visits = (uint64_t)(500e6 / period);
 
 		struct profile_run_experiment *x =
-			sample_visits(&p, s < 0 ? VALIDATION_SLOWED : "a.c:1", fabs(s), (uint64_t)(period * (double)visits), visits);
+			sample_visits(&p, s < 0 ? VALIDATION_SLOWED : "a.c:1", fabs(s),
+				      (uint64_t)(period * (double)visits), visits);
 
 		x->x.elapsed = 500000000;
 		x->x.selected_samples = samples;
@@ -97,7 +101,8 @@ static void what_is_true_agrees(void **state)
 	near(v.levels[1].measured, -0.3, 0.02);
 	near(v.levels[1].predicted, -0.3, 0.03);
 	near(v.levels[1].gap, v.levels[1].measured - v.levels[1].predicted, 1e-12);
-	assert_true(v.levels[1].gap_half >= v.levels[1].measured_half && v.levels[1].gap_half >= v.levels[1].predicted_half);
+	assert_true(v.levels[1].gap_half >= v.levels[1].measured_half &&
+		    v.levels[1].gap_half >= v.levels[1].predicted_half);
 	/* The slope before a knee is what goes on below 0. */
 	assert_int_equal(play(knee, 9, 0.01, 2).outcome, VALIDATION_AGREES);
 	assert_int_equal(play(none, 9, 0.01, 3).outcome, VALIDATION_AGREES);
@@ -154,8 +159,11 @@ static void mostly_right(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_true_agrees),	 cmocka_unit_test(what_is_false_is_a_gap), cmocka_unit_test(bends_below_zero_are_no_gap),
-		cmocka_unit_test(noise_decides_nothing), cmocka_unit_test(mostly_right),
+		cmocka_unit_test(what_is_true_agrees),
+		cmocka_unit_test(what_is_false_is_a_gap),
+		cmocka_unit_test(bends_below_zero_are_no_gap),
+		cmocka_unit_test(noise_decides_nothing),
+		cmocka_unit_test(mostly_right),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Lines that are waits: their shares, and effects that cannot be told since the waits follow the pauses. */
+/* Lines that are waits: their shares, and effects that cannot be told since the waits follow the
+ * pauses. */
 #include "analysis_sample.h"
 #include "base/clock.h"
 #include "base/waits.h"
@@ -20,23 +21,26 @@
 static struct profile profile;
 static struct analysis analysis;
 
-/* Twenty experiments of each of four speedups: the wait is half of a visit, and takes @longer times as long at 100 % as at 0 %. It is up to @scatter
- * times longer than that in some experiments. */
+/* Twenty experiments of each of four speedups: the wait is half of a visit, and takes @longer times
+ * as long at 100 % as at 0 %. It is up to @scatter times longer than that in some experiments. */
 static void make(double longer, double scatter)
 {
-	static struct profile_samples samples[] = {{.location = WAIT, .count = 10, .ns = 6 * NSEC_PER_SEC},
-						   {.location = OTHER, .count = 1000, .ns = 30 * NSEC_PER_SEC},
-						   {.location = LINE, .count = 300, .ns = 3 * NSEC_PER_SEC},
-						   {.location = "s.c:3", .count = 100, .ns = NSEC_PER_SEC}};
+	static struct profile_samples samples[] = {
+		{.location = WAIT, .count = 10, .ns = 6 * NSEC_PER_SEC},
+		{.location = OTHER, .count = 1000, .ns = 30 * NSEC_PER_SEC},
+		{.location = LINE, .count = 300, .ns = 3 * NSEC_PER_SEC},
+		{.location = "s.c:3", .count = 100, .ns = NSEC_PER_SEC}};
 
 	profile = (struct profile){.runtime_ns = 10 * NSEC_PER_SEC};
 	for (size_t i = 0; i < 80; i++) {
 		double s = (double)(i % 4) / 3, jitter = 1 + 0.001 * (double)(i % 7);
 		uint64_t duration = (uint64_t)((1 - s / 2) * 500e6 * jitter);
-		struct profile_experiment *x = &sample_visits(&profile, WAIT, s, duration, VISITS)->x;
+		struct profile_experiment *x =
+			&sample_visits(&profile, WAIT, s, duration, VISITS)->x;
 
 		x->waits = VISITS;
-		x->selected_ns = (uint64_t)(2.5e6 * VISITS * (1 + s * (longer - 1)) * (1 + scatter * (double)(i * 7 % 11) / 10));
+		x->selected_ns = (uint64_t)(2.5e6 * VISITS * (1 + s * (longer - 1)) *
+					    (1 + scatter * (double)(i * 7 % 11) / 10));
 	}
 	assert_int_equal(profile_set_samples(&profile, samples, 4), 0);
 	assert_int_equal(analyse(&profile, 1, &analysis), 0);

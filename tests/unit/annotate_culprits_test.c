@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What instructions can wait for, and what they take at least by LLVM's model, of functions that stand here as assembly. */
+/* What instructions can wait for, and what they take at least by LLVM's model, of functions that
+ * stand here as assembly. */
 #include "annotate/culprits.h"
 #include "annotate/model.h"
 #include "base/cleanup.h"
@@ -17,25 +18,31 @@
 #include <cmocka.h>
 
 /* Each begins a line of the cache, so that what may wait for code is known. */
-#define FUNCTION(name, body) ".balign 64\n.type " name ", @function\n" name ": " body ".size " name ", . - " name "\n"
+#define FUNCTION(name, body) \
+	".balign 64\n.type " name ", @function\n" name ": " body ".size " name ", . - " name "\n"
 
 /* Never called. */
 __asm__(".text\n"
 	/* 1: the pointer itself; 2: what needs it */
-	FUNCTION("chases", "nop; 1: mov (%rdi), %rdi; test %rdi, %rdi; jne 1b; ret\n")
-		FUNCTION("divides", "nop; xor %edx, %edx; div %rcx; add %rax, %rsi; ret\n")
-			FUNCTION("locks", "nop; lock addl $1, (%rdi); xchg %eax, (%rsi); mfence; ret\n")
-				FUNCTION("stores", "nop; mov %rax, (%rdi); add $1, %rcx; ret\n")
-					FUNCTION("faults", "nop; add $1, %rcx; mov %rax, (%rdi); ret\n")
+	FUNCTION("chases", "nop; 1: mov (%rdi), %rdi; test %rdi, %rdi; jne 1b; ret\n") FUNCTION(
+		"divides", "nop; xor %edx, %edx; div %rcx; add %rax, %rsi; ret\n")
+		FUNCTION("locks", "nop; lock addl $1, (%rdi); xchg %eax, (%rsi); mfence; ret\n")
+			FUNCTION("stores", "nop; mov %rax, (%rdi); add $1, %rcx; ret\n")
+				FUNCTION("faults", "nop; add $1, %rcx; mov %rax, (%rdi); ret\n")
 	/* Written in one size, read in another. */
 	FUNCTION("forwards", "nop; movb $1, -8(%rsp); mov -8(%rsp), %rax; ret\n")
 	/* The same by addresses relative to the instruction; and another place. */
-	FUNCTION("far", "nop; movb $1, locks(%rip); mov locks(%rip), %rax; movb $1, locks(%rip); mov locks+64(%rip), %rax; ret\n")
+	FUNCTION("far", "nop; movb $1, locks(%rip); mov locks(%rip), %rax; movb $1, locks(%rip); "
+			"mov locks+64(%rip), %rax; ret\n")
 	/* All by the one unit that multiplies. */
-	FUNCTION("multiplies", "nop; imul %rsi, %rax; imul %rsi, %rcx; imul %rsi, %rdx; imul %rsi, %rdi; imul %rsi, %r8; imul %rsi, %r9; ret\n")
-		FUNCTION("computes", "nop; imul %rax, %rax; imul %rax, %rax; imul %rax, %rax; imul %rax, %rax; lea (%rax, %rax), %rcx; ret\n")
-			FUNCTION("branches", "nop; test %edi, %edi; je 1f; add $1, %eax; 1: sub $1, %eax; ret\n")
-				FUNCTION("calls", "nop; call chases; mov %eax, %ecx; syscall; mov %eax, %edx; ret\n")
+	FUNCTION("multiplies", "nop; imul %rsi, %rax; imul %rsi, %rcx; imul %rsi, %rdx; imul %rsi, "
+			       "%rdi; imul %rsi, %r8; imul %rsi, %r9; ret\n")
+		FUNCTION("computes", "nop; imul %rax, %rax; imul %rax, %rax; imul %rax, %rax; imul "
+				     "%rax, %rax; lea (%rax, %rax), %rcx; ret\n") FUNCTION(
+			"branches",
+			"nop; test %edi, %edi; je 1f; add $1, %eax; 1: sub $1, %eax; ret\n")
+			FUNCTION("calls",
+				 "nop; call chases; mov %eax, %ecx; syscall; mov %eax, %edx; ret\n")
 	/* rdpru, which LLVM 14 does not read. */
 	FUNCTION("unknown", "nop; imul %rsi, %rsi; .byte 0x0f, 0x01, 0xfd; ret\n"));
 
@@ -92,12 +99,13 @@ static void causes_are_those_that_are_left(void **state)
 		read_flow(cases[i].function, &f, &code);
 		assert_int_equal(culprits_find(&f, &code, NULL, false, SKID_NONE, &c), 0);
 		if (culprits_of(&c, cases[i].instruction, true) != cases[i].possible)
-			fail_msg("%s, %zu: %#x, not %#x", cases[i].function, cases[i].instruction, culprits_of(&c, cases[i].instruction, true),
-				 cases[i].possible);
+			fail_msg("%s, %zu: %#x, not %#x", cases[i].function, cases[i].instruction,
+				 culprits_of(&c, cases[i].instruction, true), cases[i].possible);
 	}
 }
 
-/* Samples at the one after it are those of the one that waited, but where a loop begins: two ways lead there. */
+/* Samples at the one after it are those of the one that waited, but where a loop begins: two ways
+ * lead there. */
 static void skid_is_corrected(void **state)
 {
 	_cleanup_(culprits_free) struct culprits c = {0};
@@ -112,7 +120,9 @@ static void skid_is_corrected(void **state)
 	assert_int_equal(c.waited[3], 2);
 	assert_int_equal(c.waited[4], 3); /* the only way there */
 	assert_int_equal(c.of[1], LOADED | BIT(BRANCH));
-	assert_int_equal(culprits_of(&c, 1, true), LOADED | BIT(BRANCH) | BIT(ICACHE) | BIT(DEPENDENT)); /* and that of both ways */
+	assert_int_equal(culprits_of(&c, 1, true),
+			 LOADED | BIT(BRANCH) | BIT(ICACHE) |
+				 BIT(DEPENDENT)); /* and that of both ways */
 	assert_int_equal(c.of[2], LOADED | BIT(DEPENDENT));
 	culprits_free(&c);
 	/* What was called comes in between; a system call does not. */
@@ -127,7 +137,8 @@ static void skid_is_corrected(void **state)
 	assert_int_equal(culprits_find(&f, &code, NULL, false, SKID_NONE, &c), 0);
 	assert_int_equal(c.waited[4], 4);
 	culprits_free(&c);
-	/* A fault is served, and the store executed again: what stands before it has nothing to wait for. */
+	/* A fault is served, and the store executed again: what stands before it has nothing to
+	 * wait for. */
 	flow_free(&f);
 	code_close(&code);
 	read_flow("faults", &f, &code);
@@ -141,7 +152,8 @@ static void skid_is_corrected(void **state)
 	assert_int_equal(c.waited[2], 1);
 	assert_int_equal(culprits_of(&c, 2, true), BIT(STORE) | BIT(DTLB));
 	culprits_free(&c);
-	/* ... but where it may wait for a load, that is where the samples go, and the fault with them. */
+	/* ... but where it may wait for a load, that is where the samples go, and the fault with
+	 * them. */
 	flow_free(&f);
 	code_close(&code);
 	read_flow("locks", &f, &code);
@@ -182,7 +194,8 @@ static void cycles_are_those_of_the_model(void **state)
 		skip();
 	/* Four multiplications of three cycles, each of which needs the one before it. */
 	model_of("computes", &f, &m);
-	assert_true(fabs(of_block(&f, &m, 0) - 12) < 1 && m.unknown == 0 && strcmp(m.cpu, "znver3") == 0);
+	assert_true(fabs(of_block(&f, &m, 0) - 12) < 1 && m.unknown == 0 &&
+		    strcmp(m.cpu, "znver3") == 0);
 	model_free(&m);
 	flow_free(&f);
 	/* A load from the nearest cache takes four cycles or five. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Rates of places in a made-up program, from windows of it as probes would have them: the program goes on far more slowly where it has them. */
+/* Rates of places in a made-up program, from windows of it as probes would have them: the program
+ * goes on far more slowly where it has them. */
 #include "annotate/executions.h"
 #include "base/cleanup.h"
 #include "base/rng.h"
@@ -13,7 +14,8 @@
 
 #include <cmocka.h>
 
-/* A program that is one phase after the other, again and again. In a phase it goes through nested loops, the inner ones with more passes. */
+/* A program that is one phase after the other, again and again. In a phase it goes through nested
+ * loops, the inner ones with more passes. */
 #define PHASES 2
 #define DEPTH 5
 #define PLACES (PHASES * DEPTH)
@@ -64,8 +66,10 @@ static struct at begin(const struct program *p, struct rng *r)
 	return at;
 }
 
-/* The innermost loop's next pass, which may be the first of other loops. Returns how many hits it was. */
-static unsigned int step(const struct program *p, struct at *at, const uint32_t *levels, uint32_t level, uint64_t *hits)
+/* The innermost loop's next pass, which may be the first of other loops. Returns how many hits it
+ * was. */
+static unsigned int step(const struct program *p, struct at *at, const uint32_t *levels,
+			 uint32_t level, uint64_t *hits)
 {
 	unsigned int d = DEPTH - 1, n = 0;
 
@@ -81,7 +85,8 @@ static unsigned int step(const struct program *p, struct at *at, const uint32_t 
 	return n;
 }
 
-static void window(const struct program *p, struct rng *r, const uint32_t *levels, struct executions_window *w)
+static void window(const struct program *p, struct rng *r, const uint32_t *levels,
+		   struct executions_window *w)
 {
 	uint64_t *hits = calloc(PLACES, sizeof(*hits));
 	struct at at = begin(p, r);
@@ -92,7 +97,8 @@ static void window(const struct program *p, struct rng *r, const uint32_t *level
 	w->hits = hits;
 }
 
-/* The greatest relative difference of a rate from the true one, and of one from it in its errors. */
+/* The greatest relative difference of a rate from the true one, and of one from it in its errors.
+ */
 static double worst_of(const struct program *p, int windows, double *ret_in_errors)
 {
 	double rough[PLACES], rates[PLACES], errors[PLACES], worst = 0;
@@ -120,7 +126,8 @@ static double worst_of(const struct program *p, int windows, double *ret_in_erro
 	for (size_t s = 0; s < PLACES; s++) {
 		double off = fabs(rates[s] / rough[s] - 1);
 
-		print_message("place %zu, level %u: %.3g of %.3g +-%.0f %%\n", s, levels[s], rates[s], rough[s], 100 * errors[s]);
+		print_message("place %zu, level %u: %.3g of %.3g +-%.0f %%\n", s, levels[s],
+			      rates[s], rough[s], 100 * errors[s]);
 		worst = fmax(worst, off);
 		*ret_in_errors = fmax(*ret_in_errors, off / errors[s]);
 	}
@@ -141,7 +148,8 @@ static void nested_loops(void **state)
 	assert_true(in_errors < 4);
 }
 
-/* Phases of 0.4 ms that last equally long and differ by a factor of 30 in what is executed. A window of the first levels sees one of them only. */
+/* Phases of 0.4 ms that last equally long and differ by a factor of 30 in what is executed. A
+ * window of the first levels sees one of them only. */
 static void phases_are_weighted(void **state)
 {
 	struct program p = {.step_s = {2e-9, 60e-9}, .passes = {21, 9}};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Control flow of functions that stand here as assembly, and which blocks and edges of random graphs execute equally often. */
+/* Control flow of functions that stand here as assembly, and which blocks and edges of random
+ * graphs execute equally often. */
 #include "annotate/classes.h"
 #include "annotate/counted.h"
 #include "elf/flow.h"
@@ -15,25 +16,34 @@
 
 #include <cmocka.h>
 
-#define FUNCTION(name, body) ".type " name ", @function\n" name ": " body ".size " name ", . - " name "\n"
+#define FUNCTION(name, body) \
+	".type " name ", @function\n" name ": " body ".size " name ", . - " name "\n"
 
 /* Never called. */
 __asm__(".text\n"
 	/* test, je; add, jmp; sub; ret */
-	FUNCTION("diamond", "test %edi, %edi; je 1f; add $1, %eax; jmp 2f; 1: sub $1, %eax; 2: ret\n")
+	FUNCTION("diamond",
+		 "test %edi, %edi; je 1f; add $1, %eax; jmp 2f; 1: sub $1, %eax; 2: ret\n")
 		FUNCTION("loop", "xor %eax, %eax; 1: add $1, %eax; cmp $9, %eax; jne 1b; ret\n")
 	/* Filled up between, as for an entry that nobody jumps to. */
-	FUNCTION("filled", "jmp 1f; nop; .byte 0x66, 0x90; 1: ret\n") FUNCTION("for_ever", "1: pause; jmp 1b\n")
-		FUNCTION("into_middle", "test %edi, %edi; je 1f + 1; 1: mov $5, %eax; ret\n")
-			FUNCTION("by_pointer", "test %edi, %edi; je 1f; jmp *%rax; 1: ret; 2: add $1, %eax; jmp 1b\n") FUNCTION(
-				"by_table", "cmp $2, %edi; ja 9f; lea table(%rip), %rdx; movslq (%rdx, %rdi, 4), %rax; add %rdx, %rax; jmp *%rax;"
-					    "1: add $1, %eax; 2: add $2, %eax; ret; 3: add $3, %eax; 9: ret;"
-					    ".pushsection .rodata\n.balign 4\ntable: .long 1b - table, 2b - table, 3b - table\n.popsection\n")
-				FUNCTION("calls", "call diamond; test %eax, %eax; je 1f; syscall; 1: ret\n")
-					FUNCTION("leaves", "test %edi, %edi; je diamond; jmp *slot(%rip)\n")
-						FUNCTION("not_code",
-							 "test %edi, %edi; je 1f; ret; .byte 0x06, 0x06; 1: ret\n") ".pushsection .data\nslot: "
-														    ".8byte 0\n.popsection\n");
+	FUNCTION("filled", "jmp 1f; nop; .byte 0x66, 0x90; 1: ret\n") FUNCTION(
+		"for_ever",
+		"1: pause; jmp 1b\n") FUNCTION("into_middle",
+					       "test %edi, %edi; je 1f + 1; 1: mov $5, %eax; ret\n")
+		FUNCTION("by_pointer", "test %edi, %edi; je 1f; jmp *%rax; 1: ret; 2: add $1, "
+				       "%eax; jmp 1b\n") FUNCTION(
+			"by_table",
+			"cmp $2, %edi; ja 9f; lea table(%rip), %rdx; movslq (%rdx, %rdi, 4), %rax; "
+			"add %rdx, %rax; jmp *%rax;"
+			"1: add $1, %eax; 2: add $2, %eax; ret; 3: add $3, %eax; 9: ret;"
+			".pushsection .rodata\n.balign 4\ntable: .long 1b - table, 2b - table, 3b "
+			"- table\n.popsection\n")
+			FUNCTION("calls", "call diamond; test %eax, %eax; je 1f; syscall; 1: ret\n")
+				FUNCTION("leaves", "test %edi, %edi; je diamond; jmp *slot(%rip)\n")
+					FUNCTION("not_code",
+						 "test %edi, %edi; je 1f; ret; .byte 0x06, 0x06; "
+						 "1: ret\n") ".pushsection .data\nslot: "
+							     ".8byte 0\n.popsection\n");
 
 static struct elf_object *self;
 
@@ -47,16 +57,22 @@ static void read_flow(const char *function, struct flow *ret)
 
 static void check_edges(const char *function, const struct flow *f, const char *wanted)
 {
-	static const char kinds[] = {[FLOW_FALL] = 'f', [FLOW_TAKEN] = 't', [FLOW_TABLE] = 's', [FLOW_LEAVE] = 'l', [FLOW_LOST] = '?'};
+	static const char kinds[] = {[FLOW_FALL] = 'f',
+				     [FLOW_TAKEN] = 't',
+				     [FLOW_TABLE] = 's',
+				     [FLOW_LEAVE] = 'l',
+				     [FLOW_LOST] = '?'};
 	char got[400] = "";
 
 	for (size_t i = 0; i < f->n_edges; i++) {
 		const struct flow_edge *e = &f->edges[i];
 		size_t at = strlen(got);
 
-		(void)snprintf(got + at, sizeof(got) - at, e->from == flow_entry(f) ? "E" : "%u", e->from);
+		(void)snprintf(got + at, sizeof(got) - at, e->from == flow_entry(f) ? "E" : "%u",
+			       e->from);
 		at = strlen(got);
-		(void)snprintf(got + at, sizeof(got) - at, e->to == flow_exit(f) ? "%cX " : "%c%u ", kinds[e->kind], e->to);
+		(void)snprintf(got + at, sizeof(got) - at, e->to == flow_exit(f) ? "%cX " : "%c%u ",
+			       kinds[e->kind], e->to);
 	}
 	if (strcmp(got, wanted) != 0)
 		fail_msg("%s: '%s', not '%s'", function, got, wanted);
@@ -119,7 +135,8 @@ static void places_are_found(void **state)
 	for (size_t i = 0; i < f.n; i++)
 		for (uint64_t at = f.all[i].at; at < f.all[i].at + f.all[i].length; at++)
 			assert_int_equal(flow_find(&f, at), i);
-	assert_true(flow_find(&f, f.start - 1) == SIZE_MAX && flow_find(&f, f.start + f.size) == SIZE_MAX);
+	assert_true(flow_find(&f, f.start - 1) == SIZE_MAX &&
+		    flow_find(&f, f.start + f.size) == SIZE_MAX);
 	flow_free(&f);
 }
 
@@ -164,7 +181,8 @@ static void make_random(struct rng *r, struct flow *f)
 		for (uint64_t k = rng_below(r, 3); k-- > 0;) {
 			uint64_t to = rng_below(r, f->n_blocks + 1);
 
-			f->edges[f->n_edges++] = (struct flow_edge){b, to == f->n_blocks ? flow_exit(f) : (uint32_t)to, FLOW_TAKEN};
+			f->edges[f->n_edges++] = (struct flow_edge){
+				b, to == f->n_blocks ? flow_exit(f) : (uint32_t)to, FLOW_TAKEN};
 		}
 	}
 }
@@ -184,7 +202,8 @@ static size_t make_arcs(const struct flow *f, struct arc *ret)
 	for (size_t i = 0; i < f->n_edges; i++) {
 		const struct flow_edge *e = &f->edges[i];
 
-		ret[n++] = (struct arc){e->from == flow_entry(f) ? root : 2 * e->from + 1, e->to == flow_exit(f) ? root : 2 * e->to};
+		ret[n++] = (struct arc){e->from == flow_entry(f) ? root : 2 * e->from + 1,
+					e->to == flow_exit(f) ? root : 2 * e->to};
 	}
 	return n;
 }
@@ -223,10 +242,12 @@ static void classes_are_those_of_cycles(void **state)
 			for (size_t j = 0; j < i; j++) {
 				uint32_t x = i < f.n_blocks ? c.blocks[i] : c.edges[i - f.n_blocks];
 				uint32_t y = j < f.n_blocks ? c.blocks[j] : c.edges[j - f.n_blocks];
-				bool wanted = !has_cycle(arcs, n, i, j) && !has_cycle(arcs, n, j, i);
+				bool wanted =
+					!has_cycle(arcs, n, i, j) && !has_cycle(arcs, n, j, i);
 
 				if ((x == y) != wanted)
-					fail_msg("turn %d: %zu and %zu of %zu blocks are %s", turn, i, j, f.n_blocks,
+					fail_msg("turn %d: %zu and %zu of %zu blocks are %s", turn,
+						 i, j, f.n_blocks,
 						 wanted ? "one class" : "no class");
 			}
 	}
@@ -245,7 +266,8 @@ static int close_self(void **state)
 	return 0;
 }
 
-/* Blocks that have a probe, or share a class with one that has. @sampled: the block whose last instruction a sample was found at, or -1. */
+/* Blocks that have a probe, or share a class with one that has. @sampled: the block whose last
+ * instruction a sample was found at, or -1. */
 static void check_places(const char *function, int sampled, const char *wanted)
 {
 	_cleanup_(classes_free) struct classes c = {0};
@@ -265,7 +287,8 @@ static void check_places(const char *function, int sampled, const char *wanted)
 	for (uint32_t b = 0; b < f.n_blocks; b++)
 		for (size_t i = 0; i < n; i++)
 			if (all[i].class == c.blocks[b])
-				(void)snprintf(got + strlen(got), sizeof(got) - strlen(got), "%u ", b);
+				(void)snprintf(got + strlen(got), sizeof(got) - strlen(got), "%u ",
+					       b);
 	if (strcmp(got, wanted) != 0)
 		fail_msg("%s: '%s', not '%s'", function, got, wanted);
 }
@@ -275,7 +298,8 @@ static void probes_stand_where_instructions_surely_begin(void **state)
 	(void)state;
 	check_places("diamond", -1, "0 1 2 3 ");
 	check_places("loop", -1, "0 1 2 ");
-	/* A table's targets are not sure until one was seen; then what comes after it is as well. */
+	/* A table's targets are not sure until one was seen; then what comes after it is as well.
+	 */
 	check_places("by_table", -1, "0 1 5 ");
 	check_places("by_table", 2, "0 1 2 3 5 ");
 	/* A call may never come back. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Files that a program names: what is no regular file of a disk is never opened, and none is read with rights that the
- * program lacks. */
+/* Files that a program names: what is no regular file of a disk is never opened, and none is read
+ * with rights that the program lacks. */
 #include "base/open_file.h"
 
 #include "base/cleanup.h"
@@ -102,7 +102,10 @@ static void test_kernels_files(void **state)
 
 static void test_rights(void **state)
 {
-	const struct file_rights user = {.uid = 65534, .gid = 65534}, member = {.uid = 65534, .gid = 65534, .n_groups = 1, .groups = {GROUP}};
+	const struct file_rights user = {.uid = 65534, .gid = 65534}, member = {.uid = 65534,
+										.gid = 65534,
+										.n_groups = 1,
+										.groups = {GROUP}};
 	char secret[64], shared[64], plain[64];
 	_cleanup_close_ int a = -1, b = -1, c = -1, watch = -1;
 
@@ -138,7 +141,8 @@ static int open_with_capability(void)
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct caps[_LINUX_CAPABILITY_U32S_3];
 
-	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0 || setgid(65534) < 0 || setuid(65534) < 0 || syscall(SYS_capget, &header, caps) < 0)
+	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0 || setgid(65534) < 0 || setuid(65534) < 0 ||
+	    syscall(SYS_capget, &header, caps) < 0)
 		return 1;
 	caps[0].effective |= 1U << CAP_DAC_READ_SEARCH;
 	if (syscall(SYS_capset, &header, caps) < 0)
@@ -207,8 +211,9 @@ static void test_of_process(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_not_opened),   cmocka_unit_test(test_kernels_files), cmocka_unit_test(test_rights),
-		cmocka_unit_test(test_capabilities), cmocka_unit_test(test_of_process),
+		cmocka_unit_test(test_not_opened), cmocka_unit_test(test_kernels_files),
+		cmocka_unit_test(test_rights),	   cmocka_unit_test(test_capabilities),
+		cmocka_unit_test(test_of_process),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);

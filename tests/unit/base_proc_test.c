@@ -94,7 +94,8 @@ static void ordinary(void **state)
 	assert_int_equal(proc_thread(0x7ffffff0), 0x7ffffff0);
 	assert_int_equal(proc_thread(-1), -1);
 	proc_path(path, getpid(), "map_files/ffffffffff600000-ffffffffff601000");
-	(void)snprintf(wanted, sizeof(wanted), "/proc/%d/map_files/ffffffffff600000-ffffffffff601000", (int)getpid());
+	(void)snprintf(wanted, sizeof(wanted),
+		       "/proc/%d/map_files/ffffffffff600000-ffffffffff601000", (int)getpid());
 	assert_string_equal(path, wanted);
 }
 

@@ -14,13 +14,13 @@ static void distances(void **state)
 	static const struct {
 		const char *a, *b;
 		size_t distance;
-	} cases[] =
-		{
-			{"", "", 0},	     {"", "abc", 3},	    {"run", "run", 0},
-			{"Run", "rUN", 0},   {"rnu", "run", 1},	    {"repotr", "report", 1},
-			{"lst", "list", 1},  {"chekc", "check", 1}, {"kitten", "sitting", 3},
-			{"flaw", "lawn", 2}, {"ca", "abc", 3}, /* optimal string alignment, not full Damerau */
-		};
+	} cases[] = {
+		{"", "", 0},	     {"", "abc", 3},	    {"run", "run", 0},
+		{"Run", "rUN", 0},   {"rnu", "run", 1},	    {"repotr", "report", 1},
+		{"lst", "list", 1},  {"chekc", "check", 1}, {"kitten", "sitting", 3},
+		{"flaw", "lawn", 2}, {"ca", "abc", 3}, /* optimal string alignment, not full Damerau
+							*/
+	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

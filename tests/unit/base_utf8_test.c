@@ -34,14 +34,16 @@ static void what_steers_a_terminal_is_replaced(void **state)
 	becomes("\u202a\u202b\u202c\u202d\u202e", true, "?????");
 	becomes("\u2066\u2067\u2068\u2069\u206a\u206f", true, "??????");
 	becomes("\u2028\u2029", true, "??");
-	becomes("\u200d\u2027\u202f\u2065\u2070\u061b\u061d", true, "\u200d\u2027\u202f\u2065\u2070\u061b\u061d");
+	becomes("\u200d\u2027\u202f\u2065\u2070\u061b\u061d", true,
+		"\u200d\u2027\u202f\u2065\u2070\u061b\u061d");
 }
 
 static void text_stays(void **state)
 {
 	(void)state;
 	becomes("", true, "");
-	becomes("na\u00efve_\u5de5\u4f5c_\U0001f600.c:12", true, "na\u00efve_\u5de5\u4f5c_\U0001f600.c:12");
+	becomes("na\u00efve_\u5de5\u4f5c_\U0001f600.c:12", true,
+		"na\u00efve_\u5de5\u4f5c_\U0001f600.c:12");
 	becomes("na\u00efve", false, "na?ve");
 }
 

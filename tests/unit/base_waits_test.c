@@ -37,8 +37,17 @@ static void targets_are_read(void **state)
 
 static void others_are_none(void **state)
 {
-	static const char *const others[] = {
-		"", "src/queue.c:88", "do_fork [kernel]", "queue.c:88[disk]", " [disk]", "queue.c:88 [disk", "x [disk] ", "x []", "]", "[", "x [di]"};
+	static const char *const others[] = {"",
+					     "src/queue.c:88",
+					     "do_fork [kernel]",
+					     "queue.c:88[disk]",
+					     " [disk]",
+					     "queue.c:88 [disk",
+					     "x [disk] ",
+					     "x []",
+					     "]",
+					     "[",
+					     "x [di]"};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A discrete model of threads that share CPUs under hold, with the ledger's own arithmetic (bpf/ledger.h): a run queue, threads that sleep until a
- * timer wakes them, threads that pay on their CPU, and sleepers that sleep off what they owe (R6, pay_asleep in bpf/pay.h). As in
+/* A discrete model of threads that share CPUs under hold, with the ledger's own arithmetic
+ * (bpf/ledger.h): a run queue, threads that sleep until a timer wakes them, threads that pay on
+ * their CPU, and sleepers that sleep off what they owe (R6, pay_asleep in bpf/pay.h). As in
  * bpf_model_test.c there is no wake-up latency and no cost of anything. */
 #pragma once
 
@@ -27,7 +28,8 @@
 #define SLICE_NS (2800 * US)
 #define BEHIND_NS (SLICE_NS / 2)
 
-/* Does the scheduler get a CPU at once from a thread that is held (hold_step), or only when it has paid? A test may say so before it includes this.
+/* Does the scheduler get a CPU at once from a thread that is held (hold_step), or only when it has
+ * paid? A test may say so before it includes this.
  */
 #ifndef HELD_GIVES_WAY
 #define HELD_GIVES_WAY false
@@ -72,7 +74,8 @@ enum without {
 	PASSING_BY, /* a sleeper that comes by to go on sleeping leaves its clock to the CPU */
 	AWAKE,	    /* one that slept off its debt also sleeps off what it owes for running */
 	TO_THE_END, /* what is more than one payment is held */
-	CAME_BY,    /* R4 also holds between a thread that has just earned by a wait and the one that it preempts */
+	CAME_BY, /* R4 also holds between a thread that has just earned by a wait and the one that
+		    it preempts */
 	HELD_EARNS, /* of a wait for a CPU, what a thread was held on it earns like the rest */
 };
 
@@ -131,7 +134,8 @@ static int cpus_of(const struct program *p)
 
 static const struct step *step_of(const struct model *m, const struct thread *t)
 {
-	return t == m->threads && m->program->first ? &m->program->first[t->at] : &m->program->steps[t->at];
+	return t == m->threads && m->program->first ? &m->program->first[t->at]
+						    : &m->program->steps[t->at];
 }
 
 static s64 next_tick(struct model *m)
@@ -154,8 +158,8 @@ static void becomes_runnable(const struct model *m, struct thread *t)
 static void wake(struct model *m, struct thread *w, const struct thread *k)
 {
 	int level;
-	s64 change =
-		clock_wake(&w->clock, w->clock.local, k->clock.local, m->now - w->blocked_at, m->now, UNUSED_WAIT_NS, UNUSED_WAIT_AGE_NS, &level);
+	s64 change = clock_wake(&w->clock, w->clock.local, k->clock.local, m->now - w->blocked_at,
+				m->now, UNUSED_WAIT_NS, UNUSED_WAIT_AGE_NS, &level);
 
 	w->clock.local += clock_clamp_ahead(&w->clock, change, m->g);
 	becomes_runnable(m, w);
@@ -186,7 +190,8 @@ static void leave(struct model *m, struct cpu *c, enum state state)
 	else
 		t->blocked_at = m->now;
 	if (t->preempted && m->without != CAME_BY)
-		t->preempted = false; /* the CPU keeps the clock of the thread that it was taken from */
+		t->preempted =
+			false; /* the CPU keeps the clock of the thread that it was taken from */
 	else if ((t->in_shim || t->owes_sleep) && m->without != PASSING_BY)
 		c->local = ledger_cpu_advance(c->local, m->now - c->since, m->g);
 	else
@@ -260,7 +265,8 @@ static void earn(struct model *m, struct thread *t, s64 earned)
 /* wait_for_cpu in bpf/waiting.h. */
 static void wait_for_cpu(struct model *m, struct thread *t)
 {
-	s64 waited = (s64)(m->now - t->runnable_at), held = ledger_min(m->held - t->held_mark, waited);
+	s64 waited = (s64)(m->now - t->runnable_at),
+	    held = ledger_min(m->held - t->held_mark, waited);
 
 	if (m->without == HELD_EARNS)
 		held = 0;
@@ -287,7 +293,9 @@ static void enter(struct model *m, struct cpu *c, struct thread *t, bool preempt
 	}
 	if (m->program->for_cpu)
 		wait_for_cpu(m, t);
-	else if ((!t->preempted || m->without == CAME_BY) && clock_cpu_edge(t->clock.local, c->local, m->now - t->runnable_at, false, m->g, &change))
+	else if ((!t->preempted || m->without == CAME_BY) &&
+		 clock_cpu_edge(t->clock.local, c->local, m->now - t->runnable_at, false, m->g,
+				&change))
 		t->clock.local += clock_clamp_ahead(&t->clock, change, m->g);
 	if (t->owes_sleep && owes(m, t) < PAY_ASLEEP_NS && m->without != AWAKE)
 		t->owes_sleep = false;
@@ -331,7 +339,8 @@ static bool gives_way(const struct model *m, const struct cpu *c, const struct t
 
 	if (!HELD_GIVES_WAY && t->paying && owes(m, t) > 0)
 		return false;
-	return next->vruntime < t->vruntime && (m->now - c->since >= SLICE_NS || next->vruntime <= t->vruntime - BEHIND_NS);
+	return next->vruntime < t->vruntime &&
+	       (m->now - c->since >= SLICE_NS || next->vruntime <= t->vruntime - BEHIND_NS);
 }
 
 /* Fair shares: next is the thread that had a CPU for the least time. */
@@ -400,7 +409,8 @@ static void synchronize(struct model *m, struct cpu *c, const struct step *s)
 	case AWAY:
 	case ASLEEP:
 		t->away = s->what == AWAY;
-		t->wakes_at = m->now + (u64)(s->arg * US * (0.5 + rng_unit(&m->rng)) * (t->away ? 1 - m->shorter : 1));
+		t->wakes_at = m->now + (u64)(s->arg * US * (0.5 + rng_unit(&m->rng)) *
+					     (t->away ? 1 - m->shorter : 1));
 		leave(m, c, SLEEPS);
 		break;
 	case TAKE:
@@ -489,10 +499,16 @@ static void timers(struct model *m)
 	}
 }
 
-/* Effective time per visit (R8), in ns, at a virtual speedup of @speedup, and with selected waits really @shorter. */
-static double period_at(const struct program *p, double speedup, double shorter, u64 length_ns, enum without without)
+/* Effective time per visit (R8), in ns, at a virtual speedup of @speedup, and with selected waits
+ * really @shorter. */
+static double period_at(const struct program *p, double speedup, double shorter, u64 length_ns,
+			enum without without)
 {
-	struct model m = {.program = p, .without = without, .q16 = (u64)(speedup * 65536), .shorter = shorter, .permits = {p->permits, p->room}};
+	struct model m = {.program = p,
+			  .without = without,
+			  .q16 = (u64)(speedup * 65536),
+			  .shorter = shorter,
+			  .permits = {p->permits, p->room}};
 
 	rng_seed(&m.rng, 4);
 	for (int i = 0; i < p->threads; i++)
@@ -512,5 +528,6 @@ static double period_at(const struct program *p, double speedup, double shorter,
 /* In percent. */
 static double effect(const struct program *p, double speedup, enum without without)
 {
-	return 100 * (1 - period_at(p, speedup, 0, 4000000 * US, without) / period_at(p, 0, 0, 2000000 * US, NOTHING));
+	return 100 * (1 - period_at(p, speedup, 0, 4000000 * US, without) /
+				  period_at(p, 0, 0, 2000000 * US, NOTHING));
 }

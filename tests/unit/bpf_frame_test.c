@@ -33,7 +33,9 @@ static struct frame leaf(u64 ip, u64 sp, u64 bp)
 
 static struct abi_row row(int kind, int offset, int slot)
 {
-	return (struct abi_row){.kind = (unsigned char)kind, .cfa_offset = (short)offset, .rbp_slot = (signed char)slot};
+	return (struct abi_row){.kind = (unsigned char)kind,
+				.cfa_offset = (short)offset,
+				.rbp_slot = (signed char)slot};
 }
 
 static void expect(const struct frame *f, u64 ip, u64 sp, u64 bp, u64 exact)
@@ -98,7 +100,8 @@ static void by_aligned_stack(void **state)
 	struct frame f = leaf(0x500000, 0, STACK + 64);
 
 	(void)state;
-	/* Below rbp the CFA, at it the caller's, above it a copy of the return address; the true one is below the CFA. */
+	/* Below rbp the CFA, at it the caller's, above it a copy of the return address; the true
+	 * one is below the CFA. */
 	stack[7] = STACK + 160;
 	stack[8] = 123;
 	stack[9] = 7777;
@@ -118,7 +121,8 @@ static void by_signal_frame(void **state)
 	struct frame f = leaf(0x7f0000, 64, 1);
 
 	(void)state;
-	/* uc_flags, uc_link, uc_stack (24 bytes), r8-r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip */
+	/* uc_flags, uc_link, uc_stack (24 bytes), r8-r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp,
+	 * rip */
 	stack[8 + 5 + 10] = 42;
 	stack[8 + 5 + 15] = STACK + 400;
 	stack[8 + 5 + 16] = CALLER;
@@ -187,8 +191,14 @@ static void unreadable(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(by_stack_pointer), cmocka_unit_test(by_base_pointer),	cmocka_unit_test(by_stub), cmocka_unit_test(by_aligned_stack),
-		cmocka_unit_test(by_signal_frame),  cmocka_unit_test(by_frame_pointer), cmocka_unit_test(ends),	   cmocka_unit_test(unreadable),
+		cmocka_unit_test(by_stack_pointer),
+		cmocka_unit_test(by_base_pointer),
+		cmocka_unit_test(by_stub),
+		cmocka_unit_test(by_aligned_stack),
+		cmocka_unit_test(by_signal_frame),
+		cmocka_unit_test(by_frame_pointer),
+		cmocka_unit_test(ends),
+		cmocka_unit_test(unreadable),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A discrete model of latency points: the programs of tests/truth/programs/latency.c on two CPUs, sampled by a few clocks with random periods,
- * with the arithmetic of BPF's own ledger and smoothed clocks (bpf/ledger.h, bpf/smooth.h). Without a kernel, percentiles must be what
- * arithmetic says but for the method's own error.
- * Built plain: it simulates for long, and with sanitizers takes five times as long. */
+/* A discrete model of latency points: the programs of tests/truth/programs/latency.c on two CPUs,
+ * sampled by a few clocks with random periods, with the arithmetic of BPF's own ledger and smoothed
+ * clocks (bpf/ledger.h, bpf/smooth.h). Without a kernel, percentiles must be what arithmetic says
+ * but for the method's own error. Built plain: it simulates for long, and with sanitizers takes
+ * five times as long. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -92,13 +93,14 @@ static void sample(struct model *m, struct thread *t, bool in_line)
 static void wake(struct model *m, struct thread *w, const struct thread *k)
 {
 	int level;
-	s64 change =
-		clock_wake(&w->clock, w->clock.local, k->clock.local, m->now - w->blocked_at, m->now, UNUSED_WAIT_NS, UNUSED_WAIT_AGE_NS, &level);
+	s64 change = clock_wake(&w->clock, w->clock.local, k->clock.local, m->now - w->blocked_at,
+				m->now, UNUSED_WAIT_NS, UNUSED_WAIT_AGE_NS, &level);
 
 	w->clock.local += clock_clamp_ahead(&w->clock, change, m->g);
 	w->blocked = w->paying = false;
 	if (level)
-		smooth_woken(&w->smooth, w->smooth.exec, smooth_now(&k->smooth, k->smooth.exec, m->q16), m->q16, m->now);
+		smooth_woken(&w->smooth, w->smooth.exec,
+			     smooth_now(&k->smooth, k->smooth.exec, m->q16), m->q16, m->now);
 }
 
 static void block(struct model *m, struct thread *t)
@@ -125,8 +127,10 @@ static void ends(struct model *m, struct thread *t, unsigned int request)
 	s64 length;
 
 	mark(m, t);
-	length = (s64)(m->now - b->ns) - (t->clock.local - b->local) - (t->smooth.ahead - b->smooth.ahead);
-	length = smooth_length(&t->smooth, &b->smooth, b->ns, t == b->thread, length, m->q16, m->shares, 1);
+	length = (s64)(m->now - b->ns) - (t->clock.local - b->local) -
+		 (t->smooth.ahead - b->smooth.ahead);
+	length = smooth_length(&t->smooth, &b->smooth, b->ns, t == b->thread, length, m->q16,
+			       m->shares, 1);
 	assert_true(m->n < MAX_INTERVALS);
 	m->lengths[m->n++] = (double)length;
 }
@@ -246,7 +250,8 @@ static void run(struct model *m, bool queue, char line, double speedup)
 	for (size_t i = 0; i < 2; i++) {
 		for (size_t k = 0; k < CLOCKS; k++) {
 			m->threads[i].periods[k] = period(m);
-			m->threads[i].clocks[k] = (s64)rng_below(&m->rng, (u64)m->threads[i].periods[k]);
+			m->threads[i].clocks[k] =
+				(s64)rng_below(&m->rng, (u64)m->threads[i].periods[k]);
 		}
 		m->threads[i].left = queue ? i ? SERVE_NS : MAKE_NS : FAST_NS;
 	}
@@ -284,7 +289,11 @@ static void percentiles_are_as_arithmetic_says(void **state)
 		const char *name;
 		bool queue;
 		char line;
-	} cases[] = {{"classes/a", false, 'a'}, {"classes/b", false, 'b'}, {"classes/c", false, 'c'}, {"queue/a", true, 'a'}, {"queue/b", true, 'b'}};
+	} cases[] = {{"classes/a", false, 'a'},
+		     {"classes/b", false, 'b'},
+		     {"classes/c", false, 'c'},
+		     {"queue/a", true, 'a'},
+		     {"queue/b", true, 'b'}};
 	static const double quantiles[] = {0.5, 0.9, 0.99};
 	struct model *m = calloc(1, sizeof(*m));
 
@@ -300,13 +309,19 @@ static void percentiles_are_as_arithmetic_says(void **state)
 		for (double s = 0.25; s < 1; s += 0.25) {
 			run(m, cases[i].queue, cases[i].line, s);
 			for (size_t k = 0; k < 3; k++) {
-				double wanted = 100 * (1 - truth(cases[i].queue, cases[i].line, s, quantiles[k]) /
-								   truth(cases[i].queue, cases[i].line, 0, quantiles[k]));
+				double wanted =
+					100 *
+					(1 - truth(cases[i].queue, cases[i].line, s, quantiles[k]) /
+						     truth(cases[i].queue, cases[i].line, 0,
+							   quantiles[k]));
 				double got = 100 * (1 - quantile(m, quantiles[k]) / base[k]);
 
-				printf("%s %.0f %% p%.0f: %.2f (%.2f)\n", cases[i].name, 100 * s, 100 * quantiles[k], got, wanted);
+				printf("%s %.0f %% p%.0f: %.2f (%.2f)\n", cases[i].name, 100 * s,
+				       100 * quantiles[k], got, wanted);
 				if (fabs(got - wanted) > fmax(0.05 * fabs(wanted), 0.5))
-					fail_msg("%s, p%.0f at %.0f %%: %.2f for %.2f", cases[i].name, 100 * quantiles[k], 100 * s, got, wanted);
+					fail_msg("%s, p%.0f at %.0f %%: %.2f for %.2f",
+						 cases[i].name, 100 * quantiles[k], 100 * s, got,
+						 wanted);
 			}
 		}
 	}
@@ -315,7 +330,8 @@ static void percentiles_are_as_arithmetic_says(void **state)
 
 static void roots_are_rounded_down(void **state)
 {
-	static const u64 of[] = {0, 1, 2, 3, 4, 15, 16, 65535, 65536, 0xfffe0001 - 1, 0xfffe0001, 0xffffffff};
+	static const u64 of[] = {
+		0, 1, 2, 3, 4, 15, 16, 65535, 65536, 0xfffe0001 - 1, 0xfffe0001, 0xffffffff};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
@@ -325,7 +341,8 @@ static void roots_are_rounded_down(void **state)
 	}
 }
 
-/* Half of the intervals are in the line, half are not, and no guess is involved: what they are stays. */
+/* Half of the intervals are in the line, half are not, and no guess is involved: what they are
+ * stays. */
 static void true_differences_stay(void **state)
 {
 	struct smooth_share of = {0};
@@ -362,7 +379,8 @@ static void nonsense_is_harmless(void **state)
 	assert_int_equal(smooth_line(&of, SMOOTH_LONGEST, 5, UINT64_MAX), 5);
 	for (unsigned int i = 0; i < 1000; i++) {
 		assert_true(smooth_line(&of, 1, UINT64_MAX, UINT64_MAX) <= 1);
-		assert_true(smooth_line(&of, SMOOTH_LONGEST - 1, UINT64_MAX, UINT64_MAX) < SMOOTH_LONGEST);
+		assert_true(smooth_line(&of, SMOOTH_LONGEST - 1, UINT64_MAX, UINT64_MAX) <
+			    SMOOTH_LONGEST);
 	}
 }
 

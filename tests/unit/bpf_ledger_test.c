@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The ledger's arithmetic (bpf/ledger.h), compiled natively. The oracle of each case is DESIGN's rule, worked out by hand. */
+/* The ledger's arithmetic (bpf/ledger.h), compiled natively. The oracle of each case is DESIGN's
+ * rule, worked out by hand. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -42,7 +43,8 @@ static void lumps_book_all_that_is_earned(void **state)
 	kept = 80000;
 	assert_int_equal(ledger_quanta(200000, 90000, &kept), 270000);
 	assert_int_equal(kept, 10000);
-	/* Threads of a single sample are booked what they earn, on average over where they may begin. */
+	/* Threads of a single sample are booked what they earn, on average over where they may
+	 * begin. */
 	for (s64 first = 0; first < 90000; first += 10) {
 		kept = first;
 		once += ledger_quanta(25000, 90000, &kept);
@@ -116,7 +118,8 @@ static void no_credit_after_a_timeout(void **state)
 	assert_false(ledger_call_waited(ETIMEDOUT, 0));
 	assert_true(ledger_call_waited(0, ABI_CALL_MINUS));
 	assert_true(ledger_call_waited(SIGUSR1, ABI_CALL_MINUS));
-	assert_false(ledger_call_waited(-1, ABI_CALL_MINUS)); /* timed out, or interrupted: errno is not seen */
+	assert_false(ledger_call_waited(
+		-1, ABI_CALL_MINUS)); /* timed out, or interrupted: errno is not seen */
 }
 
 /* The waker has paid, so its clock is G. */
@@ -125,10 +128,16 @@ static void a_wait_for_a_level_thread_is_credited_up_to_its_length(void **state)
 	s64 unused_wait;
 
 	(void)state;
-	assert_int_equal(ledger_wake(2 * MS, 3 * MS, ledger_waited(10 * MS, 15 * MS, 0), 0, 0, &unused_wait), 1 * MS);
-	assert_int_equal(ledger_wake(2 * MS, 9 * MS, ledger_waited(10 * MS, 15 * MS, 0), 0, 0, &unused_wait), 5 * MS);
+	assert_int_equal(
+		ledger_wake(2 * MS, 3 * MS, ledger_waited(10 * MS, 15 * MS, 0), 0, 0, &unused_wait),
+		1 * MS);
+	assert_int_equal(
+		ledger_wake(2 * MS, 9 * MS, ledger_waited(10 * MS, 15 * MS, 0), 0, 0, &unused_wait),
+		5 * MS);
 	/* It paid a part before it waited: what is left of the wait answers the rest. */
-	assert_int_equal(ledger_wake(2 * MS + 2 * MS, 9 * MS, ledger_waited(10 * MS, 15 * MS, 2 * MS), 0, 0, &unused_wait), 3 * MS);
+	assert_int_equal(ledger_wake(2 * MS + 2 * MS, 9 * MS,
+				     ledger_waited(10 * MS, 15 * MS, 2 * MS), 0, 0, &unused_wait),
+			 3 * MS);
 }
 
 static void cpu_edge_takes_the_cpus_clock(void **state)
@@ -159,7 +168,8 @@ static void buckets_are_quarter_octaves(void **state)
 	assert_int_equal(ledger_bucket(UINT64_MAX), ABI_PAUSE_LATENCY_BUCKETS - 1);
 	for (u64 ns = 4; ns < 1ULL << 31; ns = ns * 9 / 8 + 1) {
 		u32 b = ledger_bucket(ns);
-		u64 low = (1ULL << (b / 4)) + (((u64)b % 4) << (b / 4)) / 4, high = low + (1ULL << (b / 4)) / 4;
+		u64 low = (1ULL << (b / 4)) + (((u64)b % 4) << (b / 4)) / 4,
+		    high = low + (1ULL << (b / 4)) / 4;
 
 		assert_true(ns >= low && ns <= high);
 	}
@@ -167,21 +177,23 @@ static void buckets_are_quarter_octaves(void **state)
 
 static void unseen_costs_follow_the_seen_ones(void **state)
 {
-	const struct abi_unseen hit = {.ns = 8000, .beside_ns = 5000, .slope_q8 = 5 * 128}, none = {0}, steady = {.ns = 7000};
+	const struct abi_unseen hit = {.ns = 8000, .beside_ns = 5000, .slope_q8 = 5 * 128},
+				none = {0}, steady = {.ns = 7000};
 
 	(void)state;
 	assert_int_equal(ledger_unseen(&hit, 5000), 8000);
 	assert_int_equal(ledger_unseen(&hit, 7000), 13000);
-	assert_int_equal(ledger_unseen(&hit, 4000), 5500);    /* it was calibrated in a slow moment */
-	assert_int_equal(ledger_unseen(&hit, 100), 2000);     /* too little to be true */
+	assert_int_equal(ledger_unseen(&hit, 4000), 5500); /* it was calibrated in a slow moment */
+	assert_int_equal(ledger_unseen(&hit, 100), 2000);  /* too little to be true */
 	assert_int_equal(ledger_unseen(&hit, 500000), 33000); /* something else came in between */
 	/* Nothing goes with it. */
 	assert_int_equal(ledger_unseen(&steady, 0), 7000);
 	assert_int_equal(ledger_unseen(&steady, 100000), 7000);
 
 	assert_int_equal(ledger_asking(6000, 5000, 1, &hit), 14000);
-	assert_int_equal(ledger_asking(12000, 10000, 2, &hit), 28000); /* two asked, at the calibrated speed */
-	assert_int_equal(ledger_asking(6000, 5000, 1, &none), 6000);   /* never calibrated */
+	assert_int_equal(ledger_asking(12000, 10000, 2, &hit),
+			 28000); /* two asked, at the calibrated speed */
+	assert_int_equal(ledger_asking(6000, 5000, 1, &none), 6000); /* never calibrated */
 }
 
 static void unbooked_earnings_are_the_share_of_hits(void **state)
@@ -191,16 +203,20 @@ static void unbooked_earnings_are_the_share_of_hits(void **state)
 	assert_int_equal(ledger_expected(1000, 0, 5000), 0);
 	assert_int_equal(ledger_expected(1000, 5000, 5000), 1000);
 	assert_int_equal(ledger_expected(1000, 1000, 4000), 250);
-	assert_int_equal(ledger_expected(-1000, 5000, 5000), 0); /* stopped for longer than it ran */
-	assert_int_equal(ledger_expected(INT64_MAX, LEDGER_SEEN_NS, LEDGER_SEEN_NS), LEDGER_UNSEEN_NS);
+	assert_int_equal(ledger_expected(-1000, 5000, 5000),
+			 0); /* stopped for longer than it ran */
+	assert_int_equal(ledger_expected(INT64_MAX, LEDGER_SEEN_NS, LEDGER_SEEN_NS),
+			 LEDGER_UNSEEN_NS);
 }
 
 static void what_may_be_earned_is_not_paid_yet(void **state)
 {
 	(void)state;
-	assert_int_equal(ledger_deferrable(1000, 1, 1000, 0), 0);	   /* nothing can be earned at 0 % */
-	assert_int_equal(ledger_deferrable(1000, 0, 5000, 65536), 0);	   /* no sample was in the line */
-	assert_int_equal(ledger_deferrable(1000, 1000, 4000, 32768), 500); /* twice 250, and no more than half of 1000 */
+	assert_int_equal(ledger_deferrable(1000, 1, 1000, 0), 0); /* nothing can be earned at 0 % */
+	assert_int_equal(ledger_deferrable(1000, 0, 5000, 65536),
+			 0); /* no sample was in the line */
+	assert_int_equal(ledger_deferrable(1000, 1000, 4000, 32768),
+			 500); /* twice 250, and no more than half of 1000 */
 	assert_int_equal(ledger_deferrable(1000, 400, 4000, 32768), 200);
 	assert_int_equal(ledger_deferrable(1000, 4000, 4000, 65536), 1000);
 	assert_int_equal(ledger_deferrable(-1000, 4000, 4000, 65536), 0);
@@ -213,9 +229,12 @@ static void only_hits_make_g_grow(void **state)
 	assert_int_equal(ledger_growth(1000, 1500, 500, 0), 500);
 	assert_true(ledger_growth(1000, 900, 500, 0) <= 0); /* it owed more than it earned */
 	assert_int_equal(ledger_growth(1000, 1200, 500, 0), 200);
-	assert_int_equal(ledger_growth(1000, 2500, 500, 1000), 500); /* 1000 ahead by edges are not booked by its holder's hit */
-	assert_int_equal(ledger_growth(1000, 2500, 500, 700), 800);  /* for 300 of it the thread was really stopped */
-	assert_int_equal(ledger_growth(1000, 1700, 500, 1000), 500); /* others' hits have booked most of that */
+	assert_int_equal(ledger_growth(1000, 2500, 500, 1000),
+			 500); /* 1000 ahead by edges are not booked by its holder's hit */
+	assert_int_equal(ledger_growth(1000, 2500, 500, 700),
+			 800); /* for 300 of it the thread was really stopped */
+	assert_int_equal(ledger_growth(1000, 1700, 500, 1000),
+			 500); /* others' hits have booked most of that */
 	/* A CPU's clock that is ahead stays there, whatever runs. */
 	assert_int_equal(ledger_cpu_advance(1200, 100, 1000), 1200);
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A discrete model of sampling, ledger and payments, with the ledger's own arithmetic (bpf/ledger.h): small programs of two threads on two
- * CPUs, whose causal profile is arithmetic. It has no kernel, no wake-up latency and no cost of anything, so what it misses is the method's
- * own error: samples come by the clock, and what they stand for is booked late. Growth of G is booked hits and nothing else, in all of them.
- * Built plain: it simulates for long, and with sanitizers takes five times as long. */
+/* A discrete model of sampling, ledger and payments, with the ledger's own arithmetic
+ * (bpf/ledger.h): small programs of two threads on two CPUs, whose causal profile is arithmetic. It
+ * has no kernel, no wake-up latency and no cost of anything, so what it misses is the method's own
+ * error: samples come by the clock, and what they stand for is booked late. Growth of G is booked
+ * hits and nothing else, in all of them. Built plain: it simulates for long, and with sanitizers
+ * takes five times as long. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,7 +27,8 @@
 #define THRESHOLD_NS 2000
 #define UNUSED_WAIT_NS (3000 * US)
 #define UNUSED_WAIT_AGE_NS (50000 * US)
-/* As user/session/events.c has them: on each CPU, of so many times the distance between samples, more or less. */
+/* As user/session/events.c has them: on each CPU, of so many times the distance between samples,
+ * more or less. */
 #define CLOCKS 2
 #define PERIOD_SPREAD 1.2
 #define PERIOD 1.155
@@ -44,8 +47,8 @@ enum what {
 	QUEUE,	/* have a kernel worker give it, WORKER_US later: nobody pauses that (R10) */
 	TAKE,	/* one from semaphore n */
 	SPIN,	/* like TAKE, but look again and again */
-	TASK,	/* all tasks of a batch, each so many us in the line, for any thread that comes: the last one to end goes on, others wait for the next
-		   batch */
+	TASK,	/* all tasks of a batch, each so many us in the line, for any thread that comes: the
+		   last one to end goes on, others wait for the next   batch */
 	BATCH,	/* the next n tasks */
 	VISIT,
 	AGAIN,
@@ -84,21 +87,36 @@ static const struct program programs[] = {
 	 30,
 	 60,
 	 1.5,
-	 {{{TAKE, 0}, {LINE, 1200}, {GIVE, 1}, {VISIT, 0}, {AGAIN, 0}}, {{TAKE, 1}, {OTHER, 800}, {GIVE, 0}, {AGAIN, 0}}},
+	 {{{TAKE, 0}, {LINE, 1200}, {GIVE, 1}, {VISIT, 0}, {AGAIN, 0}},
+	  {{TAKE, 1}, {OTHER, 800}, {GIVE, 0}, {AGAIN, 0}}},
 	 {1, 0}},
 	{"side by side, then meet",
 	 30,
 	 60,
 	 2,
-	 {{{OTHER, 800}, {MEET, 0}, {LINE, 1200}, {MEET, 0}, {VISIT, 0}, {AGAIN, 0}}, {{MEET, 0}, {LINE, 1200}, {MEET, 0}, {AGAIN, 0}}},
+	 {{{OTHER, 800}, {MEET, 0}, {LINE, 1200}, {MEET, 0}, {VISIT, 0}, {AGAIN, 0}},
+	  {{MEET, 0}, {LINE, 1200}, {MEET, 0}, {AGAIN, 0}}},
 	 {0}},
-	{"barrier, longer", 4.5, 4.5, 1, {{{LINE, 2000}, {MEET, 0}, {VISIT, 0}, {AGAIN, 0}}, {{OTHER, 1910}, {MEET, 0}, {AGAIN, 0}}}, {0}},
-	{"barrier, shorter", 0, 0, 1, {{{OTHER, 2000}, {MEET, 0}, {VISIT, 0}, {AGAIN, 0}}, {{LINE, 1910}, {MEET, 0}, {AGAIN, 0}}}, {0}},
+	{"barrier, longer",
+	 4.5,
+	 4.5,
+	 1,
+	 {{{LINE, 2000}, {MEET, 0}, {VISIT, 0}, {AGAIN, 0}},
+	  {{OTHER, 1910}, {MEET, 0}, {AGAIN, 0}}},
+	 {0}},
+	{"barrier, shorter",
+	 0,
+	 0,
+	 1,
+	 {{{OTHER, 2000}, {MEET, 0}, {VISIT, 0}, {AGAIN, 0}},
+	  {{LINE, 1910}, {MEET, 0}, {AGAIN, 0}}},
+	 {0}},
 	{"pipeline",
 	 40,
 	 40,
 	 1.5,
-	 {{{TAKE, 0}, {LINE, 2000}, {GIVE, 1}, {VISIT, 0}, {AGAIN, 0}}, {{TAKE, 1}, {OTHER, 1200}, {GIVE, 0}, {AGAIN, 0}}},
+	 {{{TAKE, 0}, {LINE, 2000}, {GIVE, 1}, {VISIT, 0}, {AGAIN, 0}},
+	  {{TAKE, 1}, {OTHER, 1200}, {GIVE, 0}, {AGAIN, 0}}},
 	 {8, 0}},
 	{"in the lock",
 	 50,
@@ -125,7 +143,8 @@ static const struct program programs[] = {
 	 33.3,
 	 66.7,
 	 2.5,
-	 {{{TAKE, 0}, {LINE, 200}, {GIVE, 1}, {VISIT, 0}, {AGAIN, 0}}, {{TAKE, 1}, {OTHER, 100}, {GIVE, 0}, {AGAIN, 0}}},
+	 {{{TAKE, 0}, {LINE, 200}, {GIVE, 1}, {VISIT, 0}, {AGAIN, 0}},
+	  {{TAKE, 1}, {OTHER, 100}, {GIVE, 0}, {AGAIN, 0}}},
 	 {1, 0},
 	 .wanders = true,
 	 .period = 1000},
@@ -133,7 +152,8 @@ static const struct program programs[] = {
 	 33.3,
 	 66.7,
 	 2.5,
-	 {{{TAKE, 0}, {LINE, 150}, {OTHER, 50}, {GIVE, 1}, {VISIT, 0}, {AGAIN, 0}}, {{TAKE, 1}, {LINE, 50}, {OTHER, 50}, {GIVE, 0}, {AGAIN, 0}}},
+	 {{{TAKE, 0}, {LINE, 150}, {OTHER, 50}, {GIVE, 1}, {VISIT, 0}, {AGAIN, 0}},
+	  {{TAKE, 1}, {LINE, 50}, {OTHER, 50}, {GIVE, 0}, {AGAIN, 0}}},
 	 {1, 0},
 	 .wanders = true,
 	 .period = 1000},
@@ -141,54 +161,62 @@ static const struct program programs[] = {
 	 30,
 	 60,
 	 5.5,
-	 {{{OTHER, 200}, {MEET, 0}, {LINE, 300}, {MEET, 0}, {VISIT, 0}, {AGAIN, 0}}, {{MEET, 0}, {LINE, 300}, {MEET, 0}, {AGAIN, 0}}},
+	 {{{OTHER, 200}, {MEET, 0}, {LINE, 300}, {MEET, 0}, {VISIT, 0}, {AGAIN, 0}},
+	  {{MEET, 0}, {LINE, 300}, {MEET, 0}, {AGAIN, 0}}},
 	 {0},
 	 .period = 500},
 	{"shared tasks",
 	 30,
 	 60,
 	 2,
-	 {{{TASK, 75}, {OTHER, 800}, {VISIT, 0}, {BATCH, 32}, {AGAIN, 0}}, {{TASK, 75}, {OTHER, 800}, {VISIT, 0}, {BATCH, 32}, {AGAIN, 0}}},
+	 {{{TASK, 75}, {OTHER, 800}, {VISIT, 0}, {BATCH, 32}, {AGAIN, 0}},
+	  {{TASK, 75}, {OTHER, 800}, {VISIT, 0}, {BATCH, 32}, {AGAIN, 0}}},
 	 {0}},
 	{"turns of 20 ms, who waits spins",
 	 30,
 	 60,
 	 4.5,
-	 {{{SPIN, 0}, {LINE, 12000}, {GIVE, 1}, {VISIT, 0}, {AGAIN, 0}}, {{SPIN, 1}, {OTHER, 8000}, {GIVE, 0}, {AGAIN, 0}}},
+	 {{{SPIN, 0}, {LINE, 12000}, {GIVE, 1}, {VISIT, 0}, {AGAIN, 0}},
+	  {{SPIN, 1}, {OTHER, 8000}, {GIVE, 0}, {AGAIN, 0}}},
 	 {1, 0},
 	 .period = 500},
 	{"independent, rounds of 1.7 ms",
 	 25,
 	 50,
 	 2.5,
-	 {{{OTHER, 850}, {LINE, 850}, {VISIT, 0}, {AGAIN, 0}}, {{OTHER, 850}, {LINE, 850}, {VISIT, 0}, {AGAIN, 0}}},
+	 {{{OTHER, 850}, {LINE, 850}, {VISIT, 0}, {AGAIN, 0}},
+	  {{OTHER, 850}, {LINE, 850}, {VISIT, 0}, {AGAIN, 0}}},
 	 {0},
 	 .period = 500},
 	{"independent, rounds of 1 ms",
 	 25,
 	 50,
 	 3.5,
-	 {{{OTHER, 500}, {LINE, 500}, {VISIT, 0}, {AGAIN, 0}}, {{OTHER, 500}, {LINE, 500}, {VISIT, 0}, {AGAIN, 0}}},
+	 {{{OTHER, 500}, {LINE, 500}, {VISIT, 0}, {AGAIN, 0}},
+	  {{OTHER, 500}, {LINE, 500}, {VISIT, 0}, {AGAIN, 0}}},
 	 {0},
 	 .period = 500},
 	{"turns by a worker",
 	 24,
 	 48,
 	 1.5,
-	 {{{TAKE, 0}, {LINE, 1200}, {QUEUE, 1}, {VISIT, 0}, {AGAIN, 0}}, {{TAKE, 1}, {OTHER, 800}, {GIVE, 0}, {AGAIN, 0}}},
+	 {{{TAKE, 0}, {LINE, 1200}, {QUEUE, 1}, {VISIT, 0}, {AGAIN, 0}},
+	  {{TAKE, 1}, {OTHER, 800}, {GIVE, 0}, {AGAIN, 0}}},
 	 {1, 0}},
 	/* The line is beside the worker as well, and there a faster one gains nothing. */
 	{"beside a worker",
 	 25,
 	 50,
 	 2,
-	 {{{TAKE, 0}, {LINE, 1000}, {QUEUE, 1}, {LINE, 400}, {VISIT, 0}, {AGAIN, 0}}, {{TAKE, 1}, {OTHER, 500}, {GIVE, 0}, {AGAIN, 0}}},
+	 {{{TAKE, 0}, {LINE, 1000}, {QUEUE, 1}, {LINE, 400}, {VISIT, 0}, {AGAIN, 0}},
+	  {{TAKE, 1}, {OTHER, 500}, {GIVE, 0}, {AGAIN, 0}}},
 	 {1, 0}},
 	{"independent",
 	 30,
 	 60,
 	 1.5,
-	 {{{OTHER, 800}, {LINE, 1200}, {VISIT, 0}, {AGAIN, 0}}, {{OTHER, 800}, {LINE, 1200}, {VISIT, 0}, {AGAIN, 0}}},
+	 {{{OTHER, 800}, {LINE, 1200}, {VISIT, 0}, {AGAIN, 0}},
+	  {{OTHER, 800}, {LINE, 1200}, {VISIT, 0}, {AGAIN, 0}}},
 	 {0}},
 };
 
@@ -236,7 +264,8 @@ static double uneven(struct model *m, double by)
 
 static void start_clock(struct model *m, int cpu, int n, double next)
 {
-	m->cpus[cpu].clocks[n].period = CLOCKS * (double)m->period * PERIOD * uneven(m, PERIOD_SPREAD);
+	m->cpus[cpu].clocks[n].period =
+		CLOCKS * (double)m->period * PERIOD * uneven(m, PERIOD_SPREAD);
 	m->cpus[cpu].clocks[n].next = (double)m->now + next * m->cpus[cpu].clocks[n].period;
 }
 
@@ -277,7 +306,8 @@ static s64 clock_of(const struct thread *t)
 static void wake_with(struct model *m, struct thread *w, s64 clock)
 {
 	int level;
-	s64 change = clock_wake(&w->clock, clock_of(w), clock, m->now - w->blocked_at, m->now, UNUSED_WAIT_NS, UNUSED_WAIT_AGE_NS, &level);
+	s64 change = clock_wake(&w->clock, clock_of(w), clock, m->now - w->blocked_at, m->now,
+				UNUSED_WAIT_NS, UNUSED_WAIT_AGE_NS, &level);
 
 	w->clock.local += clock_clamp_ahead(&w->clock, change, m->g);
 	w->blocked = false;
@@ -297,7 +327,8 @@ static void wake(struct model *m, struct thread *w, const struct thread *k)
 static struct thread *waiting(struct model *m, enum what why, int semaphore)
 {
 	for (size_t i = 0; i < THREADS; i++)
-		if (m->threads[i].blocked && m->threads[i].waits_for == why && m->threads[i].semaphore == semaphore)
+		if (m->threads[i].blocked && m->threads[i].waits_for == why &&
+		    m->threads[i].semaphore == semaphore)
 			return &m->threads[i];
 	return NULL;
 }
@@ -385,7 +416,8 @@ static bool executes(const struct step *s)
 	return s->what == LINE || s->what == OTHER || s->what == SPIN || s->what == TASK;
 }
 
-/* Meets, locks and semaphores take no time. A thread that blocks in LOCK or TAKE has what it wants when it is woken. */
+/* Meets, locks and semaphores take no time. A thread that blocks in LOCK or TAKE has what it wants
+ * when it is woken. */
 static void synchronize(struct model *m, struct thread *t, const struct step *s)
 {
 	struct thread *other;
@@ -446,7 +478,8 @@ static bool pays(struct model *m, struct thread *t)
 	s64 owes;
 
 	if (!t->paying)
-		t->clock.deferrable = ledger_deferrable(t->clock.exec, t->clock.earned, t->clock.seen, m->q16);
+		t->clock.deferrable =
+			ledger_deferrable(t->clock.exec, t->clock.earned, t->clock.seen, m->q16);
 	owes = m->g - t->clock.local - t->clock.deferrable;
 	if (owes <= 0 || (!t->paying && owes < THRESHOLD_NS)) {
 		t->paying = false;
@@ -479,7 +512,8 @@ static void run(struct model *m, int n)
 	while (budget > 0 && (t = on_cpu(m, n)) && !pays(m, t)) {
 		const struct step *s = &m->program->steps[t - m->threads][t->at];
 
-		if ((s->what == TASK && !has_task(m, t)) || (s->what == SPIN && ends_spinning(m, t, s)))
+		if ((s->what == TASK && !has_task(m, t)) ||
+		    (s->what == SPIN && ends_spinning(m, t, s)))
 			continue;
 		if (executes(s))
 			budget = work(m, t, s, budget);
@@ -491,7 +525,9 @@ static void run(struct model *m, int n)
 /* Effective time per visit (R8), in ns. */
 static double period_at(const struct program *p, double speedup, u64 length_ns)
 {
-	struct model m = {.program = p, .period = (p->period ? p->period : 250) * US, .q16 = (u64)(speedup * 65536)};
+	struct model m = {.program = p,
+			  .period = (p->period ? p->period : 250) * US,
+			  .q16 = (u64)(speedup * 65536)};
 
 	rng_seed(&m.rng, 4);
 	memcpy(m.semaphores, p->semaphores, sizeof(m.semaphores));
@@ -513,7 +549,8 @@ static double period_at(const struct program *p, double speedup, u64 length_ns)
 		}
 	}
 	if (m.g > m.hits)
-		fail_msg("%s: G grew by %lld, hits were %lld", p->name, (long long)m.g, (long long)m.hits);
+		fail_msg("%s: G grew by %lld, hits were %lld", p->name, (long long)m.g,
+			 (long long)m.hits);
 	return (double)(length_ns - (u64)m.g) / (double)m.visits;
 }
 
@@ -526,9 +563,11 @@ static void predictions_come_true(void **state)
 		double half = 100 * (1 - period_at(p, 0.5, 8000000 * US) / base);
 		double full = 100 * (1 - period_at(p, 1, 8000000 * US) / base);
 
-		printf("%-32s 50 %%: %5.1f (%4.1f)  100 %%: %5.1f (%4.1f)\n", p->name, half, p->truth_50, full, p->truth_100);
+		printf("%-32s 50 %%: %5.1f (%4.1f)  100 %%: %5.1f (%4.1f)\n", p->name, half,
+		       p->truth_50, full, p->truth_100);
 		if (fabs(half - p->truth_50) > p->bound || fabs(full - p->truth_100) > p->bound)
-			fail_msg("%s: %.1f at 50 %%, %.1f at 100 %%, not %.1f and %.1f", p->name, half, full, p->truth_50, p->truth_100);
+			fail_msg("%s: %.1f at 50 %%, %.1f at 100 %%, not %.1f and %.1f", p->name,
+				 half, full, p->truth_50, p->truth_100);
 	}
 }
 

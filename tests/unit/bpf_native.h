@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the headers of BPF programs that are arithmetic alone need to be compiled natively. Before any of them. */
+/* What the headers of BPF programs that are arithmetic alone need to be compiled natively. Before
+ * any of them. */
 #pragma once
 
 #include <stdint.h>

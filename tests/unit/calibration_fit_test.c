@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* From measured gaps to the costs that the ledger adds: lines that are known, with what a shared machine puts between them. */
+/* From measured gaps to the costs that the ledger adds: lines that are known, with what a shared
+ * machine puts between them. */
 #include "calibration/fit.h"
 
 #include <setjmp.h>
@@ -68,7 +69,8 @@ static void what_cannot_be(void **state)
 	l = fit_unseen(p, 0);
 	assert_true(l.ns == 0 && l.beside_ns == 0 && l.slope_q8 == 0);
 	assert_int_equal(fit_distance(p, 0, &l), 0);
-	/* Less than nothing is nothing; what falls, or rises like a wall, has no slope or the steepest. */
+	/* Less than nothing is nothing; what falls, or rises like a wall, has no slope or the
+	 * steepest. */
 	for (int i = 0; i < POINTS; i++)
 		p[i] = (struct unseen_point){5000 + i, -3000 - i};
 	l = fit_unseen(p, POINTS);
@@ -84,7 +86,8 @@ static void means(void **state)
 
 	(void)state;
 	assert_int_equal(fit_mean(v, 0), 0);
-	assert_int_equal(fit_mean(v, 7), (9 + 10 + 11 + 12 + 21) / 5); /* four times the median is 48 */
+	assert_int_equal(fit_mean(v, 7),
+			 (9 + 10 + 11 + 12 + 21) / 5); /* four times the median is 48 */
 }
 
 int main(void)

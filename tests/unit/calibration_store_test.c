@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Keeping a calibration: what comes back is what was kept, and nothing that anybody else can have had a hand in. */
+/* Keeping a calibration: what comes back is what was kept, and nothing that anybody else can have
+ * had a hand in. */
 #include "calibration/store.h"
 
 #include <errno.h>
@@ -94,9 +95,12 @@ static void comes_back(void **state)
 static void belongs_to_its_key(void **state)
 {
 	const struct calibration_key others[] = {
-		{"calibration-2", "boot=b2 build=0a payer=2"},	    {"calibration-2", "boot=b1 build=0b payer=2"},
-		{"calibration-2", "boot=b1 build=0a payer=2 more"}, {"calibration-2", "boot=b1 build=0a payer="},
-		{"calibration-3", "boot=b1 build=0a payer=2"},	    {"calibration-2", ""},
+		{"calibration-2", "boot=b2 build=0a payer=2"},
+		{"calibration-2", "boot=b1 build=0b payer=2"},
+		{"calibration-2", "boot=b1 build=0a payer=2 more"},
+		{"calibration-2", "boot=b1 build=0a payer="},
+		{"calibration-3", "boot=b1 build=0a payer=2"},
+		{"calibration-2", ""},
 	};
 	struct calibration c;
 

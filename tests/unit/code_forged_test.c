@@ -19,7 +19,8 @@
 
 #include "elf_forged.h"
 
-/* Two units that share one function, the first with a range and a row for each byte: the function is gone through once. */
+/* Two units that share one function, the first with a range and a row for each byte: the function
+ * is gone through once. */
 static void test_many_ranges(void **state)
 {
 	enum { SIZE = 1 << 18 };
@@ -29,9 +30,20 @@ static void test_many_ranges(void **state)
 	_cleanup_free_ struct line_row *rows = calloc(SIZE + 1, sizeof(*rows));
 	_cleanup_free_ struct line_file *file = calloc(1, sizeof(*file) + sizeof(name));
 	_cleanup_close_ int fd = -1;
-	struct line_unit units[] = {{.rows_state = UNIT_READ, .rows = rows, .n_rows = SIZE + 1, .inlined_state = UNIT_BAD},
-				    {.rows_state = UNIT_READ, .rows = rows, .n_rows = SIZE + 1, .inlined_state = UNIT_BAD}};
-	struct line_table lines = {.units = units, .n_units = 2, .index = ranges, .n_index = SIZE, .files = &file, .n_files = 1};
+	struct line_unit units[] = {{.rows_state = UNIT_READ,
+				     .rows = rows,
+				     .n_rows = SIZE + 1,
+				     .inlined_state = UNIT_BAD},
+				    {.rows_state = UNIT_READ,
+				     .rows = rows,
+				     .n_rows = SIZE + 1,
+				     .inlined_state = UNIT_BAD}};
+	struct line_table lines = {.units = units,
+				   .n_units = 2,
+				   .index = ranges,
+				   .n_index = SIZE,
+				   .files = &file,
+				   .n_files = 1};
 	struct forged_symbols symbols = forge_symbols(1);
 	struct code_map *m = NULL;
 	struct code_object *o;
@@ -48,7 +60,11 @@ static void test_many_ranges(void **state)
 	ranges[SIZE - 1].unit = 1;
 	rows[SIZE] = (struct line_row){.addr = FORGED_CODE + SIZE, .end = 1};
 	forge_symbol(&symbols, "work", 0, SIZE);
-	fd = forge_elf((struct forged_section[]){{".text", code, {.sh_type = SHT_PROGBITS, .sh_size = SIZE}}, FORGED_SYMBOLS(symbols)}, 3, 0, path);
+	fd = forge_elf(
+		(struct forged_section[]){
+			{".text", code, {.sh_type = SHT_PROGBITS, .sh_size = SIZE}},
+			FORGED_SYMBOLS(symbols)},
+		3, 0, path);
 	assert_int_equal(code_map_open(path, &(struct code_scope){.lenient = true}, &m, NULL), 0);
 	o = m->objects[0];
 	o->lines = &lines;
@@ -65,8 +81,8 @@ static void test_many_ranges(void **state)
 	forge_symbols_free(&symbols);
 }
 
-/* Functions that all end in one place, sampled from the last to the first, and code of none: no row is gone through for each of them, and what
- * is not found takes no room. */
+/* Functions that all end in one place, sampled from the last to the first, and code of none: no row
+ * is gone through for each of them, and what is not found takes no room. */
 static void test_overlapping_functions(void **state)
 {
 	enum { SIZE = 1 << 18, HALF = SIZE / 2, STEP = 32 };
@@ -75,8 +91,16 @@ static void test_overlapping_functions(void **state)
 	_cleanup_free_ struct line_row *rows = calloc(SIZE + 1, sizeof(*rows));
 	struct line_file *files[2];
 	struct unit_range range = {.lo = FORGED_CODE, .hi = FORGED_CODE + SIZE};
-	struct line_unit unit = {.rows_state = UNIT_READ, .rows = rows, .n_rows = SIZE + 1, .inlined_state = UNIT_BAD};
-	struct line_table lines = {.units = &unit, .n_units = 1, .index = &range, .n_index = 1, .files = files, .n_files = 2};
+	struct line_unit unit = {.rows_state = UNIT_READ,
+				 .rows = rows,
+				 .n_rows = SIZE + 1,
+				 .inlined_state = UNIT_BAD};
+	struct line_table lines = {.units = &unit,
+				   .n_units = 1,
+				   .index = &range,
+				   .n_index = 1,
+				   .files = files,
+				   .n_files = 2};
 	struct forged_symbols symbols = forge_symbols(HALF / STEP);
 	_cleanup_close_ int fd = -1;
 	struct code_map *m = NULL;
@@ -92,11 +116,16 @@ static void test_overlapping_functions(void **state)
 		memcpy(files[i]->name, names[i], strlen(names[i]));
 	}
 	for (size_t i = 0; i < SIZE; i++)
-		rows[i] = (struct line_row){.addr = FORGED_CODE + i, .file = i % STEP != 0, .line = 1};
+		rows[i] = (struct line_row){
+			.addr = FORGED_CODE + i, .file = i % STEP != 0, .line = 1};
 	rows[SIZE] = (struct line_row){.addr = FORGED_CODE + SIZE, .end = 1};
 	for (size_t i = 0; i < HALF; i += STEP)
 		forge_symbol(&symbols, "work", i, HALF - i);
-	fd = forge_elf((struct forged_section[]){{".text", code, {.sh_type = SHT_PROGBITS, .sh_size = SIZE}}, FORGED_SYMBOLS(symbols)}, 3, 0, path);
+	fd = forge_elf(
+		(struct forged_section[]){
+			{".text", code, {.sh_type = SHT_PROGBITS, .sh_size = SIZE}},
+			FORGED_SYMBOLS(symbols)},
+		3, 0, path);
 	assert_int_equal(code_map_open(path, &(struct code_scope){.lenient = true}, &m, NULL), 0);
 	o = m->objects[0];
 	o->lines = &lines;

@@ -136,7 +136,8 @@ static double reading_takes(const char *const *names, int n, bool events)
 	return least;
 }
 
-/* In names that a file may have: @n of the form of a number, all in one slot of FNV-1a if @collide. */
+/* In names that a file may have: @n of the form of a number, all in one slot of FNV-1a if @collide.
+ */
 static void make_names(char **names, int n, uint64_t slots, bool collide)
 {
 	uint64_t number = 0;
@@ -162,7 +163,8 @@ static void free_names(char **names, int n)
 		free(names[i]);
 }
 
-/* Eight times as much takes 8 times as long, and somewhat more where caches are small; quadratic time would be 64. */
+/* Eight times as much takes 8 times as long, and somewhat more where caches are small; quadratic
+ * time would be 64. */
 static void time_grows_with_size(void **state)
 {
 	static char *names[16000];
@@ -174,7 +176,8 @@ static void time_grows_with_size(void **state)
 		double two = reading_takes((const char *const *)names, 16000, events);
 
 		if (two > 24 * one)
-			fail_msg("%s: %g s, of eight times as many %g s", events ? "events" : "processes", one, two);
+			fail_msg("%s: %g s, of eight times as many %g s",
+				 events ? "events" : "processes", one, two);
 	}
 	free_names(names, 16000);
 }
@@ -368,12 +371,18 @@ static void builds_are_told_apart(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rows_are_sorted_and_added), cmocka_unit_test(merging_goes_by_names),
-		cmocka_unit_test(sums_do_not_overflow),	     cmocka_unit_test(the_lightest_processes_become_one),
-		cmocka_unit_test(forgets_whose_they_were),   cmocka_unit_test(many_processes),
-		cmocka_unit_test(time_grows_with_size),	     cmocka_unit_test(names_cannot_collide),
-		cmocka_unit_test(comes_back_as_it_was),	     cmocka_unit_test(any_damage_is_seen),
-		cmocka_unit_test(nonsense_is_refused),	     cmocka_unit_test(builds_are_told_apart),
+		cmocka_unit_test(rows_are_sorted_and_added),
+		cmocka_unit_test(merging_goes_by_names),
+		cmocka_unit_test(sums_do_not_overflow),
+		cmocka_unit_test(the_lightest_processes_become_one),
+		cmocka_unit_test(forgets_whose_they_were),
+		cmocka_unit_test(many_processes),
+		cmocka_unit_test(time_grows_with_size),
+		cmocka_unit_test(names_cannot_collide),
+		cmocka_unit_test(comes_back_as_it_was),
+		cmocka_unit_test(any_damage_is_seen),
+		cmocka_unit_test(nonsense_is_refused),
+		cmocka_unit_test(builds_are_told_apart),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -61,7 +61,8 @@ static struct database *writer(void)
 	return d;
 }
 
-static int add(struct database *d, uint64_t begin_s, const char *build_id, uint64_t count, struct error *e)
+static int add(struct database *d, uint64_t begin_s, const char *build_id, uint64_t count,
+	       struct error *e)
 {
 	static char file[] = "/usr/bin/a";
 	char id[32];
@@ -138,7 +139,8 @@ static void other_directories_are_left_alone(void **state)
 	struct error e;
 
 	(void)state;
-	assert_int_equal(database_open_writer(directory, (gid_t)-1, say, NULL, &d, NULL), 0); /* empty */
+	assert_int_equal(database_open_writer(directory, (gid_t)-1, say, NULL, &d, NULL),
+			 0); /* empty */
 	database_close(d);
 	(void)snprintf(path, sizeof(path), "%s/other", directory);
 	assert_int_equal(mkdir(path, 0700), 0);
@@ -172,7 +174,8 @@ static void change_file(const char *name, long at, int how)
 
 #define HOUR_0 "20241004T000000Z-3600"
 
-/* It is named once, what else is there is read, new counts go elsewhere, and the file stays as it is. */
+/* It is named once, what else is there is read, new counts go elsewhere, and the file stays as it
+ * is. */
 static void a_damaged_file_is_left_out(void **state)
 {
 	struct database *d = writer();
@@ -384,7 +387,8 @@ static void profiles_of_experiments_stay_with_their_time(void **state)
 	assert_int_equal(total(), 1);
 	(void)snprintf(second, sizeof(second), "%s/second", directory);
 	assert_int_equal(database_open_writer(second, (gid_t)-1, say, NULL, &other, NULL), 0);
-	(void)snprintf(second, sizeof(second), "%s/20241004T000000Z-86400/experiments-a-%llu.jsonl", path, (unsigned long long)HOUR(0) + 5);
+	(void)snprintf(second, sizeof(second), "%s/20241004T000000Z-86400/experiments-a-%llu.jsonl",
+		       path, (unsigned long long)HOUR(0) + 5);
 	fd = open(second, O_RDONLY);
 	assert_true(fd >= 0);
 	assert_int_equal(database_add_profile(other, fd, second, NULL), 0);
@@ -415,14 +419,16 @@ static void a_full_disk_changes_nothing(void **state)
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
 	assert_non_null(strstr(e.text, "cannot write"));
 	assert_int_equal(total(), 1);
-	(void)snprintf(command, sizeof(command), "test $(find %s -name '.new-*' | wc -l) = 0", path);
+	(void)snprintf(command, sizeof(command), "test $(find %s -name '.new-*' | wc -l) = 0",
+		       path);
 	assert_int_equal(system(command), 0);
 	assert_int_equal(add(d, HOUR(0), "aa", 10, &e), 0);
 	assert_int_equal(total(), 11);
 	database_close(d);
 }
 
-/* A writer that is killed at any moment: what it said to be on the disk is there, and each file is whole. */
+/* A writer that is killed at any moment: what it said to be on the disk is there, and each file is
+ * whole. */
 static void a_killed_writer_loses_nothing_that_it_added(void **state)
 {
 	(void)state;
@@ -438,7 +444,8 @@ static void a_killed_writer_loses_nothing_that_it_added(void **state)
 			struct database *d = writer();
 
 			for (uint64_t n = 1;; n++)
-				if (add(d, HOUR(n % 3), n % 2 ? "aa" : "bb", 1, NULL) < 0 || write(pipe_fds[1], &n, sizeof(n)) != sizeof(n))
+				if (add(d, HOUR(n % 3), n % 2 ? "aa" : "bb", 1, NULL) < 0 ||
+				    write(pipe_fds[1], &n, sizeof(n)) != sizeof(n))
 					_exit(1);
 		}
 		(void)close(pipe_fds[1]);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Databases of which users, or other hosts, have made what they could: files, code and names without end, builds of
- * others, epochs that hide those of others, and things that are no files. */
+/* Databases of which users, or other hosts, have made what they could: files, code and names
+ * without end, builds of others, epochs that hide those of others, and things that are no files. */
 #include "base/error.h"
 #include "database/database.h"
 
@@ -165,8 +165,8 @@ static int64_t largest(const char *epoch)
 	return most;
 }
 
-/* A process that has a new name each millisecond, on the only CPU, sampled 100 times a second: an hour of that in root's
- * interpreter. The others keep their names and samples. */
+/* A process that has a new name each millisecond, on the only CPU, sampled 100 times a second: an
+ * hour of that in root's interpreter. The others keep their names and samples. */
 static void names_without_end(void **state)
 {
 	struct database *d = writer(GIB);
@@ -212,8 +212,8 @@ static uint64_t bytes_of(struct database *d, const char *epoch)
 	return bytes;
 }
 
-/* As many new files as there are samples: what they take is bounded, also after the collector was started again, and
- * root and other users have their room. */
+/* As many new files as there are samples: what they take is bounded, also after the collector was
+ * started again, and root and other users have their room. */
 static void files_without_end(void **state)
 {
 	struct database *d = writer(SMALL);
@@ -519,10 +519,12 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(names_without_end),	  TEST(files_without_end),	    TEST(places_without_end),
-		TEST(a_full_file_has_a_next_one), TEST(small_files_take_blocks),    TEST(builds_of_two_owners_are_two),
-		TEST(epochs_are_hours_and_days),  TEST(files_are_of_their_epoch),   TEST(a_day_hides_no_hour),
-		TEST(only_files_are_opened),	  TEST(another_version_is_refused), TEST(complaints_end),
+		TEST(names_without_end),	  TEST(files_without_end),
+		TEST(places_without_end),	  TEST(a_full_file_has_a_next_one),
+		TEST(small_files_take_blocks),	  TEST(builds_of_two_owners_are_two),
+		TEST(epochs_are_hours_and_days),  TEST(files_are_of_their_epoch),
+		TEST(a_day_hides_no_hour),	  TEST(only_files_are_opened),
+		TEST(another_version_is_refused), TEST(complaints_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a decoder that somebody has taken over may answer is refused, and it gets no file that it should not have. */
+/* What a decoder that somebody has taken over may answer is refused, and it gets no file that it
+ * should not have. */
 #include "elf/cfi.h"
 #include "elf/code_place.h"
 #include "decoder/private.h"
@@ -41,7 +42,8 @@ static void write_all(int fd, const void *bytes, size_t n)
 	assert_int_equal(write(fd, bytes, n), n);
 }
 
-/* An object whose decoder is this test: what it will answer has been written to the other end already. */
+/* An object whose decoder is this test: what it will answer has been written to the other end
+ * already. */
 struct forged {
 	struct elf_object *object;
 	int other;
@@ -65,7 +67,8 @@ static void forge_end(struct forged *f)
 	(void)close(f->other);
 }
 
-static void answer(struct forged *f, uint64_t a, const void *const blobs[DECODER_BLOBS], const size_t sizes[DECODER_BLOBS])
+static void answer(struct forged *f, uint64_t a, const void *const blobs[DECODER_BLOBS],
+		   const size_t sizes[DECODER_BLOBS])
 {
 	struct decoder_head h = {.kind = DECODER_RESULT, .a = a};
 
@@ -75,8 +78,9 @@ static void answer(struct forged *f, uint64_t a, const void *const blobs[DECODER
 	for (int i = 0; i < DECODER_BLOBS; i++)
 		write_all(f->other, blobs[i], sizes[i]);
 }
-#define ANSWER(f, a, array, array_size, more, more_size, names, names_size) \
-	answer(f, a, (const void *[DECODER_BLOBS]){array, more, names, "", ""}, (size_t[DECODER_BLOBS]){array_size, more_size, names_size})
+#define ANSWER(f, a, array, array_size, more, more_size, names, names_size)     \
+	answer(f, a, (const void *[DECODER_BLOBS]){array, more, names, "", ""}, \
+	       (size_t[DECODER_BLOBS]){array_size, more_size, names_size})
 
 static void refuse_symbols(const void *array, size_t size, const char *strings, size_t strings_size)
 {
@@ -94,7 +98,8 @@ static void try_extents(const struct cfi_extent *extents, size_t size, int wante
 	struct forged f = forge();
 	struct cfi_extent at;
 
-	answer(&f, 0, (const void *[DECODER_BLOBS]){"", "", "", "", extents}, (size_t[DECODER_BLOBS]){[BLOB_EXTENTS] = size});
+	answer(&f, 0, (const void *[DECODER_BLOBS]){"", "", "", "", extents},
+	       (size_t[DECODER_BLOBS]){[BLOB_EXTENTS] = size});
 	assert_int_equal(code_body_at(f.object, extents[0].lo, &at), wanted);
 	forge_end(&f);
 }
@@ -103,10 +108,15 @@ static void test_forged_extents(void **state)
 {
 	_cleanup_elf_object_ struct elf_object *o = open_self();
 	const uint64_t code = elf_object_code_base(o);
-	const struct cfi_extent sound[] = {{.lo = code, .hi = code + 8}, {.lo = code + 8, .hi = code + 16}},
-				over[] = {{.lo = code, .hi = code + 12}, {.lo = code + 8, .hi = code + 16}},
-				falling[] = {{.lo = code + 8, .hi = code + 16}, {.lo = code, .hi = code + 8}}, empty[] = {{.lo = code, .hi = code}},
-				outside[] = {{.lo = code - 8, .hi = code}}, endless[] = {{.lo = code, .hi = UINT64_MAX}};
+	const struct cfi_extent sound[] = {{.lo = code, .hi = code + 8},
+					   {.lo = code + 8, .hi = code + 16}},
+				over[] = {{.lo = code, .hi = code + 12},
+					  {.lo = code + 8, .hi = code + 16}},
+				falling[] = {{.lo = code + 8, .hi = code + 16},
+					     {.lo = code, .hi = code + 8}},
+				empty[] = {{.lo = code, .hi = code}},
+				outside[] = {{.lo = code - 8, .hi = code}},
+				endless[] = {{.lo = code, .hi = UINT64_MAX}};
 
 	(void)state;
 	try_extents(sound, sizeof(sound), 0);
@@ -122,7 +132,9 @@ static void test_forged_symbols(void **state)
 {
 	_cleanup_elf_object_ struct elf_object *o = open_self();
 	const uint64_t code = elf_object_code_base(o);
-	struct wire_symbol s[2] = {{.addr = code, .size = 16, .name = 0, .own = 0}, {.addr = code + 16, .size = 16, .name = 2, .own = 2}}, bad[2];
+	struct wire_symbol s[2] = {{.addr = code, .size = 16, .name = 0, .own = 0},
+				   {.addr = code + 16, .size = 16, .name = 2, .own = 2}},
+			   bad[2];
 	struct forged f = forge();
 	struct elf_symbol found;
 
@@ -181,7 +193,8 @@ static void test_forged_cfi(void **state)
 	const struct cfi_row late[] = {{.pc = 1, .kind = CFI_RSP}, {.pc = 4, .kind = CFI_NONE}};
 	const struct cfi_row fallen[] = {{.pc = 0, .kind = CFI_RSP}, {.pc = 0, .kind = CFI_NONE}};
 	const struct cfi_row unknown[] = {{.pc = 0, .kind = 99}, {.pc = 4, .kind = CFI_NONE}};
-	const struct cfi_row open_ended[] = {{.pc = 0, .kind = CFI_RSP}, {.pc = 4, .kind = CFI_RSP}};
+	const struct cfi_row open_ended[] = {{.pc = 0, .kind = CFI_RSP},
+					     {.pc = 4, .kind = CFI_RSP}};
 	struct forged f = forge();
 	struct error e = {.text = ""};
 	struct cfi_table t;
@@ -228,7 +241,8 @@ static void refuse_table(uint64_t n_units, const struct unit_range *index, size_
 	forge_end(&f);
 }
 
-static void refuse_rows(const struct line_row *rows, size_t size, const char *names, size_t names_size)
+static void refuse_rows(const struct line_row *rows, size_t size, const char *names,
+			size_t names_size)
 {
 	struct forged f = forge();
 	struct line_table *t = open_forged(&f);
@@ -248,8 +262,10 @@ static void test_forged_lines(void **state)
 	const uint64_t code = elf_object_code_base(o);
 	const struct unit_range sound[] = {{code, code + 8, 0}, {code + 8, code + 16, 1}},
 				overlapping[] = {{code, code + 9, 0}, {code + 8, code + 16, 1}},
-				falling[] = {{code + 8, code + 16, 0}, {code, code + 8, 1}}, inverted[] = {{code + 8, code, 0}};
-	const struct line_row rows[] = {{.addr = code, .line = 7, .file = 0}, {.addr = code + 16, .end = 1}};
+				falling[] = {{code + 8, code + 16, 0}, {code, code + 8, 1}},
+				inverted[] = {{code + 8, code, 0}};
+	const struct line_row rows[] = {{.addr = code, .line = 7, .file = 0},
+					{.addr = code + 16, .end = 1}};
 	struct line_row bad[2];
 	struct forged f = forge();
 	struct line_table *t = open_forged(&f);
@@ -302,8 +318,11 @@ static void test_forged_inlined(void **state)
 {
 	_cleanup_elf_object_ struct elf_object *o = open_self();
 	const uint64_t code = elf_object_code_base(o);
-	const struct wire_inlined sound[] = {{code, code + 16, 0, 5}, {code + 4, code + 8, NO_FILE, 0}}, empty[] = {{code, code, 0, 5}},
-				  falling[] = {{code + 4, code + 8, 0, 5}, {code, code + 16, 0, 5}}, elsewhere[] = {{code, code + 16, 1, 5}},
+	const struct wire_inlined sound[] = {{code, code + 16, 0, 5},
+					     {code + 4, code + 8, NO_FILE, 0}},
+				  empty[] = {{code, code, 0, 5}},
+				  falling[] = {{code + 4, code + 8, 0, 5}, {code, code + 16, 0, 5}},
+				  elsewhere[] = {{code, code + 16, 1, 5}},
 				  nowhere[] = {{code, code + 16, 0, 0}};
 	const uint64_t outside[] = {code, 0x7fffffffffff};
 	struct forged f = forge();
@@ -369,7 +388,8 @@ static void test_garbage(void **state)
 			bytes[k] = (unsigned char)rng_below(&rng, i % 3 ? 256 : 3);
 		for (int k = 0; i % 2 && k < 3; k++) {
 			for (int b = 0; b < DECODER_BLOBS; b++)
-				h.size[b] = rng_below(&rng, 20) ? rng_below(&rng, 20) * 8 : rng_below(&rng, 1ULL << 40);
+				h.size[b] = rng_below(&rng, 20) ? rng_below(&rng, 20) * 8
+								: rng_below(&rng, 1ULL << 40);
 			h.a = rng_below(&rng, 4);
 			write_all(f.other, &h, sizeof(h));
 			write_all(f.other, bytes, rng_below(&rng, 640));
@@ -425,9 +445,12 @@ static void test_silence(void **state)
 
 	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-	assert_int_equal(decoder_read_reply(ends[0], NULL, NULL, from + 20 * NSEC_PER_MSEC, &r), -ETIMEDOUT);
+	assert_int_equal(decoder_read_reply(ends[0], NULL, NULL, from + 20 * NSEC_PER_MSEC, &r),
+			 -ETIMEDOUT);
 	write_all(ends[1], "half", 4);
-	assert_int_equal(decoder_read_reply(ends[0], NULL, NULL, clock_monotonic_ns() + 20 * NSEC_PER_MSEC, &r), -ETIMEDOUT);
+	assert_int_equal(decoder_read_reply(ends[0], NULL, NULL,
+					    clock_monotonic_ns() + 20 * NSEC_PER_MSEC, &r),
+			 -ETIMEDOUT);
 	(void)close(ends[1]);
 	assert_int_equal(decoder_read_reply(ends[0], NULL, NULL, 0, &r), -EPIPE);
 	(void)close(ends[0]);
@@ -444,7 +467,11 @@ static void start(const struct decoder_limits *limits)
 /* However many decoders do not answer, they are waited for once. */
 static void test_silence_of_all(void **state)
 {
-	const struct decoder_limits limits = {.memory_bytes = 1ULL << 30, .cpu_s = 10, .wall_s = 1, .total_s = 2, .total_bytes = 1ULL << 30};
+	const struct decoder_limits limits = {.memory_bytes = 1ULL << 30,
+					      .cpu_s = 10,
+					      .wall_s = 1,
+					      .total_s = 2,
+					      .total_bytes = 1ULL << 30};
 
 	(void)state;
 	start(&limits);
@@ -481,8 +508,11 @@ static struct forged ask_rows(int expected)
 
 static void test_much_of_all(void **state)
 {
-	const struct decoder_limits limits = {
-		.memory_bytes = 1ULL << 30, .cpu_s = 10, .wall_s = 60, .total_s = 300, .total_bytes = 5 * sizeof(struct cfi_row)};
+	const struct decoder_limits limits = {.memory_bytes = 1ULL << 30,
+					      .cpu_s = 10,
+					      .wall_s = 60,
+					      .total_s = 300,
+					      .total_bytes = 5 * sizeof(struct cfi_row)};
 	struct forged a, b, c, d;
 
 	(void)state;
@@ -501,10 +531,11 @@ static void test_much_of_all(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_forged_symbols), cmocka_unit_test(test_forged_extents), cmocka_unit_test(test_forged_cfi),
-		cmocka_unit_test(test_forged_lines),   cmocka_unit_test(test_forged_inlined), cmocka_unit_test(test_garbage),
-		cmocka_unit_test(test_files),	       cmocka_unit_test(test_silence),	      cmocka_unit_test(test_silence_of_all),
-		cmocka_unit_test(test_much_of_all),
+		cmocka_unit_test(test_forged_symbols), cmocka_unit_test(test_forged_extents),
+		cmocka_unit_test(test_forged_cfi),     cmocka_unit_test(test_forged_lines),
+		cmocka_unit_test(test_forged_inlined), cmocka_unit_test(test_garbage),
+		cmocka_unit_test(test_files),	       cmocka_unit_test(test_silence),
+		cmocka_unit_test(test_silence_of_all), cmocka_unit_test(test_much_of_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Decoders: what they say is what reading here says; they have no rights; one that takes too long is given up, and only its object's
- * information with it. */
+/* Decoders: what they say is what reading here says; they have no rights; one that takes too long
+ * is given up, and only its object's information with it. */
 #include "elf/cfi.h"
 #include "decoder/private.h"
 #include "elf/demangle.h"
@@ -38,7 +38,8 @@ static struct elf_object *open_self(void)
 
 static int print_symbol(const struct elf_symbol *s, void *out)
 {
-	return fprintf(out, "%llx %llu %s %s\n", (unsigned long long)s->addr, (unsigned long long)s->size, s->name, s->function) < 0;
+	return fprintf(out, "%llx %llu %s %s\n", (unsigned long long)s->addr,
+		       (unsigned long long)s->size, s->name, s->function) < 0;
 }
 
 static int print_line(const char *file, uint32_t line, void *out)
@@ -54,7 +55,8 @@ static void print_inlined(FILE *out, struct line_table *t, uint64_t lo, uint64_t
 	if (line_table_inlined(t, lo, hi, &all, &n) < 0)
 		return;
 	for (size_t i = 0; i < n; i++)
-		(void)fprintf(out, "%llx-%llx %s:%u\n", (unsigned long long)all[i].range.lo, (unsigned long long)all[i].range.hi,
+		(void)fprintf(out, "%llx-%llx %s:%u\n", (unsigned long long)all[i].range.lo,
+			      (unsigned long long)all[i].range.hi,
 			      all[i].call.file ? all[i].call.file : "?", all[i].call.line);
 }
 
@@ -69,23 +71,31 @@ static void print_lines(FILE *out, const struct elf_object *o)
 
 	if (line_table_open(o, &t, &e) < 0)
 		fail_msg("%s", e.text);
-	(void)fprintf(out, "of %s, warning %s\n", line_table_debug_path(t), line_table_warning(t) ? line_table_warning(t) : "none");
+	(void)fprintf(out, "of %s, warning %s\n", line_table_debug_path(t),
+		      line_table_warning(t) ? line_table_warning(t) : "none");
 	assert_int_equal(line_table_covered(t, &covered, &n), 0);
 	for (size_t i = 0; i < n; i++) {
 		struct line_location where;
 
-		(void)fprintf(out, "%llx-%llx\n", (unsigned long long)covered[i].lo, (unsigned long long)covered[i].hi);
+		(void)fprintf(out, "%llx-%llx\n", (unsigned long long)covered[i].lo,
+			      (unsigned long long)covered[i].hi);
 		for (uint64_t at = covered[i].lo; at < covered[i].hi; at += 97)
 			if (line_table_at(t, at, &where) == 0)
-				(void)fprintf(out, "%llx %s:%u\n", (unsigned long long)at, where.file, where.line);
+				(void)fprintf(out, "%llx %s:%u\n", (unsigned long long)at,
+					      where.file, where.line);
 		print_inlined(out, t, covered[i].lo, covered[i].hi);
 	}
-	assert_int_equal(line_table_statements(t, "decoder_process_test.c", __LINE__, &statements, &n, &nearest), 0);
+	assert_int_equal(line_table_statements(t, "decoder_process_test.c", __LINE__, &statements,
+					       &n, &nearest),
+			 0);
 	for (size_t i = 0; i < n; i++)
 		(void)fprintf(out, "statement %llx\n", (unsigned long long)statements[i]);
-	assert_int_equal(line_table_statements(t, "decoder_process_test.c", 1, &statements, &n, &nearest), -ENOENT);
+	assert_int_equal(
+		line_table_statements(t, "decoder_process_test.c", 1, &statements, &n, &nearest),
+		-ENOENT);
 	(void)fprintf(out, "nearest %u\n", nearest);
-	assert_int_equal(line_table_statements(t, "no_such_file.c", 1, &statements, &n, &nearest), -ENXIO);
+	assert_int_equal(line_table_statements(t, "no_such_file.c", 1, &statements, &n, &nearest),
+			 -ENXIO);
 	assert_int_equal(line_table_each(t, print_line, out), 0);
 	line_table_close(t);
 }
@@ -103,12 +113,13 @@ static char *describe(bool remote)
 	assert_non_null(out);
 	assert_int_equal(o->readers != &elf_readers_here, remote);
 	assert_int_equal(elf_object_each_function(o, print_symbol, out), 0);
-	(void)fprintf(out, "problem %s\n", elf_object_symbol_problem(o) ? elf_object_symbol_problem(o) : "none");
+	(void)fprintf(out, "problem %s\n",
+		      elf_object_symbol_problem(o) ? elf_object_symbol_problem(o) : "none");
 	if (cfi_table_read(o, MAX_ROWS, &t, &e) < 0)
 		fail_msg("%s", e.text);
 	for (size_t i = 0; i < t.n; i++)
-		(void)fprintf(out, "%llx %d %d %d\n", (unsigned long long)(t.base + t.rows[i].pc), t.rows[i].kind, t.rows[i].cfa_offset,
-			      t.rows[i].rbp_slot);
+		(void)fprintf(out, "%llx %d %d %d\n", (unsigned long long)(t.base + t.rows[i].pc),
+			      t.rows[i].kind, t.rows[i].cfa_offset, t.rows[i].rbp_slot);
 	cfi_table_free(&t);
 	assert_int_equal(cfi_table_read(o, 10, &t, &e), -E2BIG);
 	(void)fprintf(out, "%s\n", e.text);
@@ -160,7 +171,9 @@ static size_t each_descendant(void (*check)(const char *pid, bool decoder))
 	assert_non_null(d);
 	for (struct dirent *x; (x = readdir(d));) {
 		char parent[32];
-		long long up = x->d_name[0] >= '0' && x->d_name[0] <= '9' ? status_of(x->d_name, "PPid", 10) : -1;
+		long long up = x->d_name[0] >= '0' && x->d_name[0] <= '9'
+				       ? status_of(x->d_name, "PPid", 10)
+				       : -1;
 
 		(void)snprintf(parent, sizeof(parent), "%lld", up);
 		if (up <= 0 || (up != getpid() && status_of(parent, "PPid", 10) != getpid()))
@@ -200,7 +213,8 @@ static void test_no_rights(void **state)
 	o = open_self();
 	assert_true(elf_object_has_symbols(o));
 	free(elf_demangle("_ZN2ns1fEi"));
-	assert_int_equal(each_descendant(has_no_rights) - openers, 3); /* the maker, the object's and that of names */
+	assert_int_equal(each_descendant(has_no_rights) - openers,
+			 3); /* the maker, the object's and that of names */
 	assert_true(openers <= 2);
 	elf_object_close(o);
 	decoder_stop();
@@ -212,11 +226,13 @@ static void write_all(int fd, const void *bytes, size_t n)
 	assert_int_equal(write(fd, bytes, n), n);
 }
 
-/* This executable without its debug information, but with a link to a file of seven gigabytes, whose checksum must be taken. */
+/* This executable without its debug information, but with a link to a file of seven gigabytes,
+ * whose checksum must be taken. */
 static void make_slow(const char *path, const char *other)
 {
 	char command[1024];
-	Elf64_Ehdr h = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+	Elf64_Ehdr h = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
+				    EV_CURRENT},
 			.e_type = ET_DYN,
 			.e_machine = EM_X86_64,
 			.e_version = EV_CURRENT,
@@ -225,7 +241,9 @@ static void make_slow(const char *path, const char *other)
 
 	assert_true(fd >= 0);
 	write_all(fd, &h, sizeof(h));
-	(void)snprintf(command, sizeof(command), "objcopy --strip-debug --add-gnu-debuglink='%s' /proc/%d/exe '%s'", other, getpid(), path);
+	(void)snprintf(command, sizeof(command),
+		       "objcopy --strip-debug --add-gnu-debuglink='%s' /proc/%d/exe '%s'", other,
+		       getpid(), path);
 	if (system(command) != 0)
 		fail_msg("%s", command);
 	assert_int_equal(ftruncate(fd, 7LL << 30), 0);
@@ -233,7 +251,11 @@ static void make_slow(const char *path, const char *other)
 
 static void test_time(void **state)
 {
-	const struct decoder_limits limits = {.memory_bytes = 1ULL << 30, .cpu_s = 0, .wall_s = 60, .total_s = 300, .total_bytes = 1ULL << 30};
+	const struct decoder_limits limits = {.memory_bytes = 1ULL << 30,
+					      .cpu_s = 0,
+					      .wall_s = 60,
+					      .total_s = 300,
+					      .total_bytes = 1ULL << 30};
 	char dir[] = "/tmp/cozbpf-decoder.XXXXXX", path[64], other[64];
 	struct error e = {.text = ""};
 	struct line_table *t = NULL;
@@ -283,7 +305,8 @@ static void make_endless(char *name, size_t size, int k)
 	n += (size_t)snprintf(name + n, size - n, "1a");
 	for (int i = 0; i < k; i++)
 		n += i < 36 ? (size_t)snprintf(name + n, size - n, "S%c_E", digits[i])
-			    : (size_t)snprintf(name + n, size - n, "S%c%c_E", digits[i / 36], digits[i % 36]);
+			    : (size_t)snprintf(name + n, size - n, "S%c%c_E", digits[i / 36],
+					       digits[i % 36]);
 }
 
 #define N_NAMES (5 * DEMANGLE_BATCH)

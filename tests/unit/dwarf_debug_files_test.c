@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Lines of one small program, built in the ways that programs are built, with each compiler at hand. */
+/* Lines of one small program, built in the ways that programs are built, with each compiler at
+ * hand. */
 #include "dwarf/lines.h"
 #include "elf/object.h"
 
@@ -18,19 +19,25 @@
 #include <cmocka.h>
 
 /* bump, line 3 of bump.h, is inlined twice into work and once into other. */
-#define WRITE_SOURCES                                                                                                                \
-	"mkdir -p src\n"                                                                                                             \
-	"printf '%s\\n' 'static inline __attribute__((always_inline)) void bump(volatile int *p)' '{' "                              \
-	"'	*p = *p * 3 + 1;' '}' >src/bump.h\n"                                                                                      \
-	"printf '%s\\n' '#include \"bump.h\"' 'int work(volatile int *p);' 'int other(volatile int *p);' "                           \
-	"'__attribute__((noinline)) int work(volatile int *p)' '{' '	bump(p);' '	*p += 1;' '	bump(p);' "                             \
-	"'	return *p;' '}' 'int main(void)' '{' '	volatile int x = 1;' '	return work(&x) + other(&x);' '}' >src/main.c\n"            \
-	"printf '%s\\n' '#include \"bump.h\"' 'int other(volatile int *p);' '__attribute__((noinline)) int other(volatile int *p)' " \
+#define WRITE_SOURCES                                                                            \
+	"mkdir -p src\n"                                                                         \
+	"printf '%s\\n' 'static inline __attribute__((always_inline)) void bump(volatile int "   \
+	"*p)' '{' "                                                                              \
+	"'	*p = *p * 3 + 1;' '}' >src/bump.h\n"                                                  \
+	"printf '%s\\n' '#include \"bump.h\"' 'int work(volatile int *p);' 'int other(volatile " \
+	"int *p);' "                                                                             \
+	"'__attribute__((noinline)) int work(volatile int *p)' '{' '	bump(p);' '	*p += "         \
+	"1;' '	bump(p);' "                                                                       \
+	"'	return *p;' '}' 'int main(void)' '{' '	volatile int x = 1;' '	return work(&x) "       \
+	"+ other(&x);' '}' >src/main.c\n"                                                        \
+	"printf '%s\\n' '#include \"bump.h\"' 'int other(volatile int *p);' "                    \
+	"'__attribute__((noinline)) int other(volatile int *p)' "                                \
 	"'{' '	bump(p);' '	return *p + 2;' '}' >src/other.c\n"
 #define BUMP_LINE 3
 #define N_BUMPS 3
 
-/* One file by a relative name, one by an absolute one. $F: flags. full keeps its symbols, prog is what is opened. */
+/* One file by a relative name, one by an absolute one. $F: flags. full keeps its symbols, prog is
+ * what is opened. */
 #define BUILD                                     \
 	"$CC $F -c src/../src/main.c -o main.o\n" \
 	"$CC $F -c $PWD/src/other.c -o other.o\n" \
@@ -65,22 +72,42 @@ static const struct build {
 	{"dwp4", "-gdwarf-4 -gsplit-dwarf -O2", BUILD "dwp -e full -o prog.dwp\nrm ./*.dwo\n"},
 	{"dwp5", "-gdwarf-5 -gsplit-dwarf -O2", BUILD "llvm-dwp -e full -o prog.dwp\nrm ./*.dwo\n"},
 	{"build-id", "-g -O2 -Wl,--build-id",
-	 BUILD STRIP "id=$(readelf -n full | sed -n 's/.*Build ID: //p')\ntop=root/.build-id/$(echo $id | cut -c1-2)\nmkdir -p $top\n"
+	 BUILD STRIP "id=$(readelf -n full | sed -n 's/.*Build ID: "
+		     "//p')\ntop=root/.build-id/$(echo $id | cut -c1-2)\nmkdir -p $top\n"
 		     "mv full.debug $top/$(echo $id | cut -c3-).debug\n"},
 	{"debuglink", "-g -O2", BUILD STRIP "objcopy --add-gnu-debuglink=full.debug prog\n"},
-	{"debuglink-no-id", "-g -O2 -Wl,--build-id=none", BUILD STRIP "objcopy --add-gnu-debuglink=full.debug prog\n"},
-	{"debuglink-.debug", "-g -O2", BUILD STRIP "objcopy --add-gnu-debuglink=full.debug prog\nmkdir .debug\nmv full.debug .debug\n"},
-	{"debuglink-root", "-g -O2", BUILD STRIP "objcopy --add-gnu-debuglink=full.debug prog\nmkdir -p root$PWD\nmv full.debug root$PWD\n"},
-	{"debuglink-z", "-g -O2", BUILD STRIP "objcopy --compress-debug-sections=zlib full.debug\nobjcopy --add-gnu-debuglink=full.debug prog\n"},
-	{"debuglink-dwo", "-gdwarf-5 -gsplit-dwarf -O2", BUILD STRIP "objcopy --add-gnu-debuglink=full.debug prog\n"},
+	{"debuglink-no-id", "-g -O2 -Wl,--build-id=none",
+	 BUILD STRIP "objcopy --add-gnu-debuglink=full.debug prog\n"},
+	{"debuglink-.debug", "-g -O2",
+	 BUILD STRIP
+	 "objcopy --add-gnu-debuglink=full.debug prog\nmkdir .debug\nmv full.debug .debug\n"},
+	{"debuglink-root", "-g -O2",
+	 BUILD STRIP "objcopy --add-gnu-debuglink=full.debug prog\nmkdir -p root$PWD\nmv "
+		     "full.debug root$PWD\n"},
+	{"debuglink-z", "-g -O2",
+	 BUILD STRIP "objcopy --compress-debug-sections=zlib full.debug\nobjcopy "
+		     "--add-gnu-debuglink=full.debug prog\n"},
+	{"debuglink-dwo", "-gdwarf-5 -gsplit-dwarf -O2",
+	 BUILD STRIP "objcopy --add-gnu-debuglink=full.debug prog\n"},
 	{"dwz4", "-gdwarf-4 -O2", BUILD "dwz prog\n", "gcc"},
 	{"dwz5", "-gdwarf-5 -O2", BUILD "dwz prog\n", "gcc"},
-	{"dwz-alt4", "-gdwarf-4 -O2", BUILD "cp full second\ndwz -m common.alt prog second\nreadelf -SW prog | grep -q debugaltlink\n", "gcc"},
-	{"dwz-alt5", "-gdwarf-5 -O2", BUILD "cp full second\ndwz -m common.alt prog second\nreadelf -SW prog | grep -q debugaltlink\n", "gcc"},
-	{"dwz-sup5", "-gdwarf-5 -O2", BUILD "cp full second\ndwz -5 -m common.alt prog second\nreadelf -SW prog | grep -q debug_sup\n", "gcc"},
+	{"dwz-alt4", "-gdwarf-4 -O2",
+	 BUILD
+	 "cp full second\ndwz -m common.alt prog second\nreadelf -SW prog | grep -q debugaltlink\n",
+	 "gcc"},
+	{"dwz-alt5", "-gdwarf-5 -O2",
+	 BUILD
+	 "cp full second\ndwz -m common.alt prog second\nreadelf -SW prog | grep -q debugaltlink\n",
+	 "gcc"},
+	{"dwz-sup5", "-gdwarf-5 -O2",
+	 BUILD
+	 "cp full second\ndwz -5 -m common.alt prog second\nreadelf -SW prog | grep -q debug_sup\n",
+	 "gcc"},
 	{"dwz-separate", "-gdwarf-4 -O2",
-	 BUILD STRIP "cp full.debug second\nmkdir -p root/.dwz\ndwz -m root/.dwz/common.alt -M /usr/lib/debug/.dwz/common.alt full.debug second\n"
-		     "objcopy --add-gnu-debuglink=full.debug prog\nreadelf -SW full.debug | grep -q debugaltlink\n",
+	 BUILD STRIP "cp full.debug second\nmkdir -p root/.dwz\ndwz -m root/.dwz/common.alt -M "
+		     "/usr/lib/debug/.dwz/common.alt full.debug second\n"
+		     "objcopy --add-gnu-debuglink=full.debug prog\nreadelf -SW full.debug | grep "
+		     "-q debugaltlink\n",
 	 "gcc"},
 };
 
@@ -92,7 +119,8 @@ static int shell(const char *dir, const char *script)
 	_cleanup_free_ char *text = NULL;
 	int status;
 
-	assert_true(asprintf(&text, "set -e; mkdir -p %s/%s; cd %s/%s\n%s", top, dir, top, dir, script) > 0);
+	assert_true(asprintf(&text, "set -e; mkdir -p %s/%s; cd %s/%s\n%s", top, dir, top, dir,
+			     script) > 0);
 	status = system(text);
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
@@ -200,9 +228,11 @@ static void check_build(const char *dir)
 		fail_msg("%s: %s", dir, o.e.text);
 	check_function(&o, "work", 4, 10);
 	check_function(&o, "other", 3, 7);
-	assert_int_equal(line_table_statements(o.lines, "bump.h", BUMP_LINE, &all, &n, &nearest), 0);
+	assert_int_equal(line_table_statements(o.lines, "bump.h", BUMP_LINE, &all, &n, &nearest),
+			 0);
 	if (n != N_BUMPS || line_table_warning(o.lines))
-		fail_msg("%s: %zu sites, expected %d (%s)", dir, n, N_BUMPS, line_table_warning(o.lines));
+		fail_msg("%s: %zu sites, expected %d (%s)", dir, n, N_BUMPS,
+			 line_table_warning(o.lines));
 	assert_int_equal(line_table_bad_units(o.lines), 0);
 	assert_int_equal(line_table_each(o.lines, check_file, &files), 0);
 	assert_int_equal(files.n, 3);
@@ -215,7 +245,8 @@ static void build(const char *compiler, const struct build *b, char *dir, size_t
 	_cleanup_free_ char *script = NULL;
 
 	(void)snprintf(dir, size, "%s-%s", compiler, b->name);
-	assert_true(asprintf(&script, "CC='%s' F='%s'\n%s%s", compiler, b->flags, WRITE_SOURCES, b->script) > 0);
+	assert_true(asprintf(&script, "CC='%s' F='%s'\n%s%s", compiler, b->flags, WRITE_SOURCES,
+			     b->script) > 0);
 	must(dir, script);
 }
 
@@ -265,25 +296,36 @@ static void check_refused(const char *name, const char *flags, const char *scrip
 static void test_refused(void **state)
 {
 	(void)state;
-	check_refused("stripped", "-g -O2", BUILD STRIP "rm full.debug\n", "no line information; build with -g");
-	check_refused("crc", "-g -O2", BUILD STRIP "objcopy --add-gnu-debuglink=full.debug prog\nprintf x >>full.debug\n",
-		      "full.debug: of another build or damaged (its checksum is not the one in .gnu_debuglink)");
+	check_refused("stripped", "-g -O2", BUILD STRIP "rm full.debug\n",
+		      "no line information; build with -g");
+	check_refused("crc", "-g -O2",
+		      BUILD STRIP
+		      "objcopy --add-gnu-debuglink=full.debug prog\nprintf x >>full.debug\n",
+		      "full.debug: of another build or damaged (its checksum is not the one in "
+		      ".gnu_debuglink)");
 	check_refused("another-id", "-g -O2 -Wl,--build-id",
-		      BUILD STRIP "id=$(readelf -n full | sed -n 's/.*Build ID: //p')\ntop=root/.build-id/$(echo $id | cut -c1-2)\n"
-				  "mkdir -p $top\n$CC $F -DX=1 -O1 main.o other.o -Wl,--build-id=0x1234567890 -o another\n"
+		      BUILD STRIP "id=$(readelf -n full | sed -n 's/.*Build ID: "
+				  "//p')\ntop=root/.build-id/$(echo $id | cut -c1-2)\n"
+				  "mkdir -p $top\n$CC $F -DX=1 -O1 main.o other.o "
+				  "-Wl,--build-id=0x1234567890 -o another\n"
 				  "mv another $top/$(echo $id | cut -c3-).debug\n",
 		      "of another build (its build id is 1234567890, not ");
-	check_refused("cut", "-g -O2 -Wl,--build-id=none", BUILD STRIP "truncate -s 3000 full.debug\nobjcopy --add-gnu-debuglink=full.debug prog\n",
+	check_refused("cut", "-g -O2 -Wl,--build-id=none",
+		      BUILD STRIP
+		      "truncate -s 3000 full.debug\nobjcopy --add-gnu-debuglink=full.debug prog\n",
 		      "full.debug: truncated or corrupt");
 	/* The field behind the flags of a compressed section's header says how: 2 is zstd. */
 	check_refused("zstd", "-g -O2 -gz=zlib",
-		      BUILD "at=$((0x$(readelf -SW prog | sed -n 's/.*\\.debug_info *PROGBITS *[0-9a-f]* \\([0-9a-f]*\\).*/\\1/p')))\n"
+		      BUILD "at=$((0x$(readelf -SW prog | sed -n 's/.*\\.debug_info *PROGBITS "
+			    "*[0-9a-f]* \\([0-9a-f]*\\).*/\\1/p')))\n"
 			    "printf '\\002' | dd of=prog bs=1 seek=$at conv=notrunc 2>/dev/null\n",
 		      "compressed with zstd is not supported; build with -gz=zlib");
 }
 
-/* Where split or alternate files are missing, lines are there all the same; the table says what is not. */
-static void check_warned(const char *name, const char *flags, const char *script, const char *why, size_t sites)
+/* Where split or alternate files are missing, lines are there all the same; the table says what is
+ * not. */
+static void check_warned(const char *name, const char *flags, const char *script, const char *why,
+			 size_t sites)
 {
 	const struct build b = {.name = name, .flags = flags, .script = script};
 	struct opened o = {0};
@@ -296,9 +338,11 @@ static void check_warned(const char *name, const char *flags, const char *script
 	open_at(&o, dir, "prog");
 	assert_int_equal(o.r, 0);
 	check_function(&o, "work", 4, 10);
-	assert_int_equal(line_table_statements(o.lines, "bump.h", BUMP_LINE, &all, &n, &nearest), 0);
+	assert_int_equal(line_table_statements(o.lines, "bump.h", BUMP_LINE, &all, &n, &nearest),
+			 0);
 	if (n != sites || !line_table_warning(o.lines))
-		fail_msg("%s: %zu sites, expected %zu (%s)", dir, n, sites, line_table_warning(o.lines));
+		fail_msg("%s: %zu sites, expected %zu (%s)", dir, n, sites,
+			 line_table_warning(o.lines));
 	if (!strstr(line_table_warning(o.lines), why))
 		fail_msg("%s: '%s' does not say '%s'", dir, line_table_warning(o.lines), why);
 	free(all);
@@ -308,21 +352,27 @@ static void check_warned(const char *name, const char *flags, const char *script
 static void test_warned(void **state)
 {
 	(void)state;
-	check_warned("dwo-missing", "-g -gsplit-dwarf -O2", BUILD "rm ./*.dwo\n",
-		     ".dwo: split debug information is missing (give its directory with --debug-dir)", 2);
+	check_warned(
+		"dwo-missing", "-g -gsplit-dwarf -O2", BUILD "rm ./*.dwo\n",
+		".dwo: split debug information is missing (give its directory with --debug-dir)",
+		2);
 	check_warned("dwo-other", "-gdwarf-5 -gsplit-dwarf -O2",
 		     BUILD "$CC $F -DX=1 -DY=2 -O1 -c src/main.c -o main.o\n"
 			   "$CC $F -O1 -c src/other.c -o other.o\n",
 		     ".dwo: of another build", 2);
-	check_warned("dwo-cut", "-gdwarf-4 -gsplit-dwarf -O2", BUILD "truncate -s 300 main.dwo\ntruncate -s 300 other.dwo\n",
+	check_warned("dwo-cut", "-gdwarf-4 -gsplit-dwarf -O2",
+		     BUILD "truncate -s 300 main.dwo\ntruncate -s 300 other.dwo\n",
 		     "main.dwo: truncated or corrupt ELF file", 2);
-	check_warned("dwp-cut", "-gdwarf-5 -gsplit-dwarf -O2", BUILD "llvm-dwp -e full -o prog.dwp\ntruncate -s 200 prog.dwp\n",
+	check_warned("dwp-cut", "-gdwarf-5 -gsplit-dwarf -O2",
+		     BUILD "llvm-dwp -e full -o prog.dwp\ntruncate -s 200 prog.dwp\n",
 		     "prog.dwp: truncated or corrupt ELF file", 3);
-	check_warned("alt-missing", "-gdwarf-5 -O2", BUILD "cp full second\ndwz -5 -m common.alt prog second\nrm common.alt\n",
+	check_warned("alt-missing", "-gdwarf-5 -O2",
+		     BUILD "cp full second\ndwz -5 -m common.alt prog second\nrm common.alt\n",
 		     "common.alt is missing", 3);
 	check_warned("alt-other", "-gdwarf-5 -O2",
 		     BUILD "cp full second\ncp full third\ndwz -5 -m common.alt prog second\n"
-			   "$CC $F -DX -g3 -c src/main.c -o main.o\n$CC $F main.o other.o -o fourth\ncp fourth fifth\n"
+			   "$CC $F -DX -g3 -c src/main.c -o main.o\n$CC $F main.o other.o -o "
+			   "fourth\ncp fourth fifth\n"
 			   "dwz -5 -m common.alt fourth fifth\n",
 		     "common.alt: of another build", 3);
 }
@@ -340,7 +390,8 @@ static void test_prefix(void **state)
 
 	(void)state;
 	build("gcc", &b, dir, sizeof(dir));
-	(void)snprintf(first, sizeof(first), "%s/%s/sr=/wrong", top, dir); /* no directory of that name */
+	(void)snprintf(first, sizeof(first), "%s/%s/sr=/wrong", top,
+		       dir); /* no directory of that name */
 	o.prefixes[0] = first;
 	(void)snprintf(second, sizeof(second), "%s/%s/=/srv/code/../kept", top, dir);
 	o.prefixes[1] = second;
@@ -350,7 +401,9 @@ static void test_prefix(void **state)
 	assert_int_equal(elf_object_find_function(o.full, "other", &s), 0);
 	assert_int_equal(line_table_at(o.lines, s.addr, &where), 0);
 	assert_string_equal(where.file, "/srv/kept/src/other.c");
-	assert_int_equal(line_table_statements(o.lines, "/srv/kept/src/bump.h", BUMP_LINE, &all, &n, &nearest), 0);
+	assert_int_equal(line_table_statements(o.lines, "/srv/kept/src/bump.h", BUMP_LINE, &all, &n,
+					       &nearest),
+			 0);
 	assert_int_equal(n, N_BUMPS);
 	free(all);
 	close_all(&o);
@@ -358,7 +411,9 @@ static void test_prefix(void **state)
 
 static void test_relative_prefix(void **state)
 {
-	const struct build b = {.name = "map", .flags = "", .script = "F=\"-g -O0 -ffile-prefix-map=$PWD=.\"\n" BUILD};
+	const struct build b = {.name = "map",
+				.flags = "",
+				.script = "F=\"-g -O0 -ffile-prefix-map=$PWD=.\"\n" BUILD};
 	struct opened o = {0};
 	struct line_location where;
 	struct elf_symbol s;
@@ -390,7 +445,8 @@ static void test_line_zero(void **state)
 	(void)state;
 	if (!have("clang"))
 		skip(); /* the other assembler leaves such rows out */
-	must("zero", "printf '%s\\n' 'volatile int x;' 'int main(void)' '{' '	x = 1;' '#line 0' '	x = 2;' '#line 6' '	x = 3;' "
+	must("zero", "printf '%s\\n' 'volatile int x;' 'int main(void)' '{' '	x = 1;' '#line 0' "
+		     "'	x = 2;' '#line 6' '	x = 3;' "
 		     "'	return 0;' '}' >zero.c\nclang -g -O1 -w zero.c -o full\n");
 	open_at(&o, "zero", "full");
 	assert_int_equal(o.r, 0);
@@ -428,11 +484,13 @@ static void test_open_reads_little(void **state)
 	(void)state;
 	if (!bytes_read())
 		skip();
-	must("many", "i=0; while [ $i -lt 200 ]; do echo \"struct s$i { int a_$i; long b_$i; }; int f$i(struct s$i *p); int f$i(struct s$i *p)"
+	must("many", "i=0; while [ $i -lt 200 ]; do echo \"struct s$i { int a_$i; long b_$i; }; "
+		     "int f$i(struct s$i *p); int f$i(struct s$i *p)"
 		     " { return p->a_$i * $i + (int)p->b_$i; }\"; i=$((i + 1)); done >unit.c\n"
 		     "echo 'int main(void) { return 0; }' >main.c\n"
 		     "gcc -g -O1 -gdwarf-5 -c unit.c\n"
-		     "i=0; while [ $i -lt 100 ]; do objcopy --prefix-symbols=u${i}_ unit.o u$i.o; i=$((i + 1)); done\n"
+		     "i=0; while [ $i -lt 100 ]; do objcopy --prefix-symbols=u${i}_ unit.o u$i.o; "
+		     "i=$((i + 1)); done\n"
 		     "gcc -g main.c u*.o -o full\nrm ./*.o\n");
 	before = bytes_read();
 	open_at(&o, "many", "full");

@@ -100,14 +100,16 @@ static void test_lazy(void **state)
 	assert_int_equal(line_table_decoded_units(f->lines), 0);
 	assert_int_equal(line_table_at(f->lines, s.addr, &where), 0);
 	assert_int_equal(line_table_decoded_units(f->lines), 1);
-	assert_in_range(where.line, LOOP_LINE - 3, LOOP_LINE - 1); /* name, brace or first statement, by compiler */
+	assert_in_range(where.line, LOOP_LINE - 3,
+			LOOP_LINE - 1); /* name, brace or first statement, by compiler */
 	assert_null(strstr(where.file, "/../"));
 	assert_true(line_file_matches(NAME, where.file));
 	assert_int_equal(line_table_at(f->lines, 1, &where), -ENOENT);
 	assert_int_equal(line_table_bad_units(f->lines), 0);
 }
 
-/* The copies in the function's code are called where it says, one in each of its lines that call. */
+/* The copies in the function's code are called where it says, one in each of its lines that call.
+ */
 static void test_calls_of_inlined_copies(void **state)
 {
 	struct fixture *f = *state;
@@ -118,19 +120,23 @@ static void test_calls_of_inlined_copies(void **state)
 
 	assert_int_equal(line_table_inlined(f->lines, s.addr, s.addr + s.size, &all, &n), 0);
 	for (size_t i = 0; i < n; i++) {
-		assert_true(all[i].range.lo >= s.addr && all[i].range.hi <= s.addr + s.size && all[i].range.lo < all[i].range.hi);
+		assert_true(all[i].range.lo >= s.addr && all[i].range.hi <= s.addr + s.size &&
+			    all[i].range.lo < all[i].range.hi);
 		assert_non_null(all[i].call.file);
 		assert_true(line_file_matches(NAME, all[i].call.file));
 		first += all[i].call.line == FIRST_CALL;
 		second += all[i].call.line == FIRST_CALL + 2;
-		if (line_table_at(f->lines, all[i].range.lo, &where) < 0 || where.line != INLINED_LINE)
+		if (line_table_at(f->lines, all[i].range.lo, &where) < 0 ||
+		    where.line != INLINED_LINE)
 			continue;
-		assert_int_equal(line_table_calls(f->lines, all[i].range.lo, UINT64_MAX, calls, 4), 1);
+		assert_int_equal(line_table_calls(f->lines, all[i].range.lo, UINT64_MAX, calls, 4),
+				 1);
 		assert_ptr_equal(calls[0].file, where.file);
 		assert_int_equal(calls[0].line, all[i].call.line);
 	}
 	assert_true(first > 0 && second > 0 && first + second == n);
-	/* What was not inlined has no calls; a tree that is too large is not read, but may be later. */
+	/* What was not inlined has no calls; a tree that is too large is not read, but may be
+	 * later. */
 	s = function(f, "elf_lines_loop");
 	assert_int_equal(line_table_calls(f->lines, s.addr, UINT64_MAX, calls, 4), 0);
 	assert_int_equal(line_table_inlined(f->lines, s.addr, s.addr + s.size, &all, &n), 0);
@@ -175,12 +181,14 @@ static void test_loop_is_probed_once(void **state)
 static void test_every_inlined_copy(void **state)
 {
 	struct fixture *f = *state;
-	struct elf_symbol first = function(f, "elf_lines_first"), second = function(f, "elf_lines_second");
+	struct elf_symbol first = function(f, "elf_lines_first"),
+			  second = function(f, "elf_lines_second");
 	_cleanup_free_ uint64_t *all = NULL;
 	uint32_t nearest = 0;
 	size_t n, in_first = 0, in_second = 0;
 
-	assert_int_equal(line_table_statements(f->lines, NAME, INLINED_LINE, &all, &n, &nearest), 0);
+	assert_int_equal(line_table_statements(f->lines, NAME, INLINED_LINE, &all, &n, &nearest),
+			 0);
 	for (size_t i = 0; i < n; i++) {
 		assert_true(!i || all[i] > all[i - 1]);
 		in_first += all[i] >= first.addr && all[i] < first.addr + first.size;
@@ -222,7 +230,9 @@ static void test_missing(void **state)
 	uint32_t nearest = 0;
 	size_t n;
 
-	assert_int_equal(line_table_statements(f->lines, "elf_lines_nowhere.c", 1, &all, &n, &nearest), -ENXIO);
+	assert_int_equal(
+		line_table_statements(f->lines, "elf_lines_nowhere.c", 1, &all, &n, &nearest),
+		-ENXIO);
 	assert_int_equal(line_table_read_file(f->lines, "elf_lines_nowhere.c"), -ENXIO);
 	assert_int_equal(line_table_statements(f->lines, NAME, 1, &all, &n, &nearest), -ENOENT);
 	assert_in_range(nearest, LOOP_LINE - 3, LOOP_LINE - 1);
@@ -290,7 +300,8 @@ static void test_file_matches(void **state)
 /* A copy of this executable without its section table: a stripped program. */
 static void test_no_debug_information(void **state)
 {
-	_cleanup_close_ int in = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), fd = memfd_create("elf", MFD_CLOEXEC);
+	_cleanup_close_ int in = open("/proc/self/exe", O_RDONLY | O_CLOEXEC),
+			    fd = memfd_create("elf", MFD_CLOEXEC);
 	_cleanup_elf_object_ struct elf_object *o = NULL;
 	struct line_table *t = NULL;
 	struct error e = {0};

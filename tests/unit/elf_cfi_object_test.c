@@ -164,7 +164,8 @@ static void vdso(void **state)
 
 	(void)state;
 	assert_non_null(h);
-	if (elf_object_open_image("[vdso]", h, h->e_shoff + h->e_shnum * (size_t)h->e_shentsize, &o, &e) < 0 ||
+	if (elf_object_open_image("[vdso]", h, h->e_shoff + h->e_shnum * (size_t)h->e_shentsize, &o,
+				  &e) < 0 ||
 	    cfi_table_read(o, MAX_ROWS, &t, &e) < 0)
 		fail_msg("%s", e.text);
 	assert_true(t.n > 5);

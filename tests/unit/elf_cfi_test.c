@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Handmade .eh_frame sections: each instruction, each encoding, and each way of being malformed. Expected rows are worked out by hand from
- * the DWARF standard (6.4) and the System V ABI. */
+/* Handmade .eh_frame sections: each instruction, each encoding, and each way of being malformed.
+ * Expected rows are worked out by hand from the DWARF standard (6.4) and the System V ABI. */
 #include "elf/cfi.h"
 
 #include "base/error.h"
@@ -48,12 +48,14 @@ struct program {
 	const void *bytes;
 	size_t n;
 };
-#define PROGRAM(...) ((struct program){(const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__})})
+#define PROGRAM(...) \
+	((struct program){(const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__})})
 #define NOTHING ((struct program){NULL, 0})
 /* What compilers begin with: the CFA is rsp + 8, the return address 8 below it. */
 #define USUAL PROGRAM(0x0c, 7, 8, 0x90, 1)
 
-/* A CIE with factors 1 and -8; returns its offset. @data: what belongs to the augmentation's letters. */
+/* A CIE with factors 1 and -8; returns its offset. @data: what belongs to the augmentation's
+ * letters. */
 static size_t cie(const char *augmentation, struct program data, struct program initial)
 {
 	size_t at = size;
@@ -97,8 +99,13 @@ static int parse(struct cfi_table *t, struct error *e, size_t max_rows)
 {
 	/* Of its own size on the heap, so that the sanitizer sees a byte too far. */
 	uint8_t *copy = malloc(size ? size : 1);
-	struct cfi_section s = {
-		.name = "libodd.so", .bytes = copy, .size = size, .vaddr = VADDR, .code_lo = CODE_LO, .code_hi = CODE_HI, .max_rows = max_rows};
+	struct cfi_section s = {.name = "libodd.so",
+				.bytes = copy,
+				.size = size,
+				.vaddr = VADDR,
+				.code_lo = CODE_LO,
+				.code_hi = CODE_HI,
+				.max_rows = max_rows};
 	int r;
 
 	assert_non_null(copy);
@@ -120,14 +127,18 @@ static void expect_rows(const struct cfi_row *rows, size_t n)
 	for (size_t i = 0; i < n && i < t.n; i++) {
 		const struct cfi_row *a = &rows[i], *b = &t.rows[i];
 
-		if (a->pc != b->pc || a->kind != b->kind || a->cfa_offset != b->cfa_offset || a->rbp_slot != b->rbp_slot)
-			fail_msg("row %zu is %x: %d %d %d, not %x: %d %d %d", i, b->pc, b->kind, b->cfa_offset, b->rbp_slot, a->pc, a->kind,
-				 a->cfa_offset, a->rbp_slot);
+		if (a->pc != b->pc || a->kind != b->kind || a->cfa_offset != b->cfa_offset ||
+		    a->rbp_slot != b->rbp_slot)
+			fail_msg("row %zu is %x: %d %d %d, not %x: %d %d %d", i, b->pc, b->kind,
+				 b->cfa_offset, b->rbp_slot, a->pc, a->kind, a->cfa_offset,
+				 a->rbp_slot);
 	}
 	assert_int_equal(t.n, n);
 	cfi_table_free(&t);
 }
-#define ROWS(...) expect_rows((const struct cfi_row[]){__VA_ARGS__}, sizeof((const struct cfi_row[]){__VA_ARGS__}) / 8)
+#define ROWS(...)                                          \
+	expect_rows((const struct cfi_row[]){__VA_ARGS__}, \
+		    sizeof((const struct cfi_row[]){__VA_ARGS__}) / 8)
 #define R(pc, kind, offset, slot)            \
 	{                                    \
 		pc, offset, slot, CFI_##kind \
@@ -158,7 +169,8 @@ static void prologue_and_epilogue(void **state)
 	(void)state;
 	/* push rbp; mov rbp, rsp; ...; leave; ret */
 	usual(PROGRAM(0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x02, 0x50, 0xc6, 0x0c, 7, 8));
-	ROWS(HOLE(0), R(0x100, RSP, 8, 0), R(0x101, RSP, 16, -2), R(0x104, RBP, 16, -2), R(0x154, RSP, 8, 0), HOLE(0x200));
+	ROWS(HOLE(0), R(0x100, RSP, 8, 0), R(0x101, RSP, 16, -2), R(0x104, RBP, 16, -2),
+	     R(0x154, RSP, 8, 0), HOLE(0x200));
 }
 
 static void empty_program_inherits(void **state)
@@ -166,15 +178,18 @@ static void empty_program_inherits(void **state)
 	(void)state;
 	usual(NOTHING);
 	ROWS(HOLE(0), R(0x100, RSP, 8, 0), HOLE(0x200));
-	fde(cie("zR", PROGRAM(0x1b), PROGRAM(0x0c, 6, 16, 0x90, 1, 0x86, 2)), CODE_LO, 0x10, PROGRAM(0, 0, 0));
+	fde(cie("zR", PROGRAM(0x1b), PROGRAM(0x0c, 6, 16, 0x90, 1, 0x86, 2)), CODE_LO, 0x10,
+	    PROGRAM(0, 0, 0));
 	ROWS(R(0, RBP, 16, -2), HOLE(0x10));
 }
 
 static void advances(void **state)
 {
 	(void)state;
-	usual(PROGRAM(0x42, 0x0e, 16, 0x02, 4, 0x0e, 24, 0x03, 8, 0, 0x0e, 32, 0x04, 16, 0, 0, 0, 0x0e, 40));
-	ROWS(HOLE(0), R(0x100, RSP, 8, 0), R(0x102, RSP, 16, 0), R(0x106, RSP, 24, 0), R(0x10e, RSP, 32, 0), R(0x11e, RSP, 40, 0), HOLE(0x200));
+	usual(PROGRAM(0x42, 0x0e, 16, 0x02, 4, 0x0e, 24, 0x03, 8, 0, 0x0e, 32, 0x04, 16, 0, 0, 0,
+		      0x0e, 40));
+	ROWS(HOLE(0), R(0x100, RSP, 8, 0), R(0x102, RSP, 16, 0), R(0x106, RSP, 24, 0),
+	     R(0x10e, RSP, 32, 0), R(0x11e, RSP, 40, 0), HOLE(0x200));
 	usual(PROGRAM(0x1d, 16, 0, 0, 0, 0, 0, 0, 0, 0x0e, 16));
 	ROWS(HOLE(0), R(0x100, RSP, 8, 0), R(0x110, RSP, 16, 0), HOLE(0x200));
 	/* Past the end of the function: nothing of it counts. */
@@ -205,61 +220,81 @@ static void register_rules(void **state)
 	(void)state;
 	/* offset_extended, offset_extended_sf, GNU_negative_offset_extended of rbp */
 	usual(PROGRAM(0x05, 6, 3, 0x41, 0x11, 6, 4, 0x41, 0x2f, 6, 2, 0x41, 0x11, 6, 0x7f));
-	ROWS(HOLE(0), R(0x100, RSP, 8, -3), R(0x101, RSP, 8, -4), R(0x102, RSP, 8, 2), R(0x103, RSP, 8, 1), HOLE(0x200));
+	ROWS(HOLE(0), R(0x100, RSP, 8, -3), R(0x101, RSP, 8, -4), R(0x102, RSP, 8, 2),
+	     R(0x103, RSP, 8, 1), HOLE(0x200));
 	/* restore, restore_extended, same_value, undefined of rbp */
-	usual(PROGRAM(0x86, 2, 0x41, 0xc6, 0x41, 0x86, 3, 0x41, 0x06, 6, 0x41, 0x86, 4, 0x41, 0x08, 6, 0x41, 0x86, 5, 0x41, 0x07, 6));
-	ROWS(HOLE(0), R(0x100, RSP, 8, -2), R(0x101, RSP, 8, 0), R(0x102, RSP, 8, -3), R(0x103, RSP, 8, 0), R(0x104, RSP, 8, -4), R(0x105, RSP, 8, 0),
-	     R(0x106, RSP, 8, -5), R(0x107, RSP, 8, 0), HOLE(0x200));
-	/* rbp elsewhere than on the stack: register, val_offset, val_offset_sf, expression, val_expression */
-	usual(PROGRAM(0x09, 6, 3, 0x41, 0x08, 6, 0x41, 0x14, 6, 1, 0x41, 0x08, 6, 0x41, 0x15, 6, 1, 0x41, 0x08, 6, 0x41, 0x10, 6, 1, 0x96, 0x41, 0x08,
-		      6, 0x41, 0x16, 6, 1, 0x96, 0x41, 0x08, 6));
-	ROWS(HOLE(0), R(0x101, RSP, 8, 0), HOLE(0x102), R(0x103, RSP, 8, 0), HOLE(0x104), R(0x105, RSP, 8, 0), HOLE(0x106), R(0x107, RSP, 8, 0),
-	     HOLE(0x108), R(0x109, RSP, 8, 0), HOLE(0x200));
+	usual(PROGRAM(0x86, 2, 0x41, 0xc6, 0x41, 0x86, 3, 0x41, 0x06, 6, 0x41, 0x86, 4, 0x41, 0x08,
+		      6, 0x41, 0x86, 5, 0x41, 0x07, 6));
+	ROWS(HOLE(0), R(0x100, RSP, 8, -2), R(0x101, RSP, 8, 0), R(0x102, RSP, 8, -3),
+	     R(0x103, RSP, 8, 0), R(0x104, RSP, 8, -4), R(0x105, RSP, 8, 0), R(0x106, RSP, 8, -5),
+	     R(0x107, RSP, 8, 0), HOLE(0x200));
+	/* rbp elsewhere than on the stack: register, val_offset, val_offset_sf, expression,
+	 * val_expression */
+	usual(PROGRAM(0x09, 6, 3, 0x41, 0x08, 6, 0x41, 0x14, 6, 1, 0x41, 0x08, 6, 0x41, 0x15, 6, 1,
+		      0x41, 0x08, 6, 0x41, 0x10, 6, 1, 0x96, 0x41, 0x08, 6, 0x41, 0x16, 6, 1, 0x96,
+		      0x41, 0x08, 6));
+	ROWS(HOLE(0), R(0x101, RSP, 8, 0), HOLE(0x102), R(0x103, RSP, 8, 0), HOLE(0x104),
+	     R(0x105, RSP, 8, 0), HOLE(0x106), R(0x107, RSP, 8, 0), HOLE(0x108),
+	     R(0x109, RSP, 8, 0), HOLE(0x200));
 	/* The same of registers that no row speaks of. */
-	usual(PROGRAM(0x09, 3, 6, 0x14, 12, 1, 0x15, 13, 1, 0x10, 14, 1, 0x96, 0x16, 15, 1, 0x96, 0x83, 4, 0x07, 3, 0x2e, 16));
+	usual(PROGRAM(0x09, 3, 6, 0x14, 12, 1, 0x15, 13, 1, 0x10, 14, 1, 0x96, 0x16, 15, 1, 0x96,
+		      0x83, 4, 0x07, 3, 0x2e, 16));
 	ROWS(HOLE(0), R(0x100, RSP, 8, 0), HOLE(0x200));
 }
 
 static void cfa_rules(void **state)
 {
 	(void)state;
-	usual(PROGRAM(0x0c, 6, 16, 0x41, 0x12, 7, 0x7d, 0x41, 0x13, 0x7c, 0x41, 0x0d, 6, 0x41, 0x0e, 0x80, 2));
-	ROWS(HOLE(0), R(0x100, RBP, 16, 0), R(0x101, RSP, 24, 0), R(0x102, RSP, 32, 0), R(0x103, RBP, 32, 0), R(0x104, RBP, 256, 0), HOLE(0x200));
-	/* By another register; by an expression; by a register after one, at the offset of before it. */
-	usual(PROGRAM(0x0c, 10, 0, 0x41, 0x0c, 7, 8, 0x41, 0x0f, 3, 0x76, 0x78, 0x06, 0x41, 0x0c, 7, 16, 0x41, 0x0f, 0, 0x41, 0x0d, 7));
-	ROWS(HOLE(0), R(0x101, RSP, 8, 0), HOLE(0x102), R(0x103, RSP, 16, 0), HOLE(0x104), R(0x105, RSP, 16, 0), HOLE(0x200));
+	usual(PROGRAM(0x0c, 6, 16, 0x41, 0x12, 7, 0x7d, 0x41, 0x13, 0x7c, 0x41, 0x0d, 6, 0x41, 0x0e,
+		      0x80, 2));
+	ROWS(HOLE(0), R(0x100, RBP, 16, 0), R(0x101, RSP, 24, 0), R(0x102, RSP, 32, 0),
+	     R(0x103, RBP, 32, 0), R(0x104, RBP, 256, 0), HOLE(0x200));
+	/* By another register; by an expression; by a register after one, at the offset of before
+	 * it. */
+	usual(PROGRAM(0x0c, 10, 0, 0x41, 0x0c, 7, 8, 0x41, 0x0f, 3, 0x76, 0x78, 0x06, 0x41, 0x0c, 7,
+		      16, 0x41, 0x0f, 0, 0x41, 0x0d, 7));
+	ROWS(HOLE(0), R(0x101, RSP, 8, 0), HOLE(0x102), R(0x103, RSP, 16, 0), HOLE(0x104),
+	     R(0x105, RSP, 16, 0), HOLE(0x200));
 }
 
 static void aligned_stacks(void **state)
 {
 	(void)state;
 	/* lea 8(%rsp),%r10; push %rbp; mov %rsp,%rbp; push %r10: as GCC writes it */
-	usual(PROGRAM(0x45, 0x0c, 10, 0, 0x46, 0x10, 6, 2, 0x76, 0, 0x44, 0x0f, 3, 0x76, 0x78, 0x06, 0x60, 0x0c, 10, 0, 0x44, 0x0c, 7, 8));
+	usual(PROGRAM(0x45, 0x0c, 10, 0, 0x46, 0x10, 6, 2, 0x76, 0, 0x44, 0x0f, 3, 0x76, 0x78, 0x06,
+		      0x60, 0x0c, 10, 0, 0x44, 0x0c, 7, 8));
 	ROWS(HOLE(0), R(0x100, RSP, 8, 0), HOLE(0x105), R(0x10f, DRAP, -8, 0), HOLE(0x12f));
 	/* Another register; something behind the dereference. */
-	usual(PROGRAM(0x10, 6, 2, 0x76, 0, 0x0f, 3, 0x73, 0x78, 0x06, 0x41, 0x0f, 4, 0x76, 0x78, 0x06, 0x06));
+	usual(PROGRAM(0x10, 6, 2, 0x76, 0, 0x0f, 3, 0x73, 0x78, 0x06, 0x41, 0x0f, 4, 0x76, 0x78,
+		      0x06, 0x06));
 	ROWS(HOLE(0));
 }
 
 static void plt_expressions(void **state)
 {
 	(void)state;
-	usual(PROGRAM(0x0e, 16, 0x46, 0x0e, 24, 0x4a, 0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22));
-	ROWS(HOLE(0), R(0x100, RSP, 16, 0), R(0x106, RSP, 24, 0), R(0x110, PLT, 11, 0), HOLE(0x200));
+	usual(PROGRAM(0x0e, 16, 0x46, 0x0e, 24, 0x4a, 0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b,
+		      0x2a, 0x33, 0x24, 0x22));
+	ROWS(HOLE(0), R(0x100, RSP, 16, 0), R(0x106, RSP, 24, 0), R(0x110, PLT, 11, 0),
+	     HOLE(0x200));
 	usual(PROGRAM(0x0f, 11, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x39, 0x2a, 0x33, 0x24, 0x22));
 	ROWS(HOLE(0), R(0x100, PLT, 9, 0), HOLE(0x200));
 	/* Nearly one. */
-	usual(PROGRAM(0x0f, 11, 0x77, 16, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22, 0x41, 0x0c, 7, 8));
+	usual(PROGRAM(0x0f, 11, 0x77, 16, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22, 0x41,
+		      0x0c, 7, 8));
 	ROWS(HOLE(0), R(0x101, RSP, 8, 0), HOLE(0x200));
-	usual(PROGRAM(0x0f, 10, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x41, 0x0c, 7, 8));
+	usual(PROGRAM(0x0f, 10, 0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x41, 0x0c, 7,
+		      8));
 	ROWS(HOLE(0), R(0x101, RSP, 8, 0), HOLE(0x200));
 }
 
 static void remembered_states(void **state)
 {
 	(void)state;
-	usual(PROGRAM(0x0e, 16, 0x86, 2, 0x41, 0x0a, 0x0e, 8, 0xc6, 0x41, 0x0a, 0x0e, 40, 0x41, 0x0b, 0x41, 0x0b));
-	ROWS(HOLE(0), R(0x100, RSP, 16, -2), R(0x101, RSP, 8, 0), R(0x102, RSP, 40, 0), R(0x103, RSP, 8, 0), R(0x104, RSP, 16, -2), HOLE(0x200));
+	usual(PROGRAM(0x0e, 16, 0x86, 2, 0x41, 0x0a, 0x0e, 8, 0xc6, 0x41, 0x0a, 0x0e, 40, 0x41,
+		      0x0b, 0x41, 0x0b));
+	ROWS(HOLE(0), R(0x100, RSP, 16, -2), R(0x101, RSP, 8, 0), R(0x102, RSP, 40, 0),
+	     R(0x103, RSP, 8, 0), R(0x104, RSP, 16, -2), HOLE(0x200));
 	usual(PROGRAM(0x0b));
 	expect_error(-EBADMSG, "instructions");
 	for (size_t i = 0, of = cie_usual(); i < 2; i++) {
@@ -279,7 +314,8 @@ static void ends_and_signals(void **state)
 	/* A return address elsewhere: in a register, or not right below the CFA. */
 	usual(PROGRAM(0x09, 16, 1, 0x44, 0x90, 2, 0x44, 0x90, 1));
 	ROWS(HOLE(0), R(0x108, RSP, 8, 0), HOLE(0x200));
-	fde(cie("zRS", PROGRAM(0x1b), USUAL), CODE_LO + 0x100, 0x10, PROGRAM(0x0f, 4, 0x77, 0xa0, 1, 0x06, 0x10, 6, 2, 0x77, 0x78));
+	fde(cie("zRS", PROGRAM(0x1b), USUAL), CODE_LO + 0x100, 0x10,
+	    PROGRAM(0x0f, 4, 0x77, 0xa0, 1, 0x06, 0x10, 6, 2, 0x77, 0x78));
 	ROWS(HOLE(0), R(0x100, SIGNAL, 0, 0), HOLE(0x110));
 }
 
@@ -288,11 +324,13 @@ static void what_does_not_fit_is_a_hole(void **state)
 	(void)state;
 	usual(PROGRAM(0x0e, 0xff, 0xff, 1, 0x41, 0x0e, 0x80, 0x80, 2, 0x41, 0x0e, 8));
 	ROWS(HOLE(0), R(0x100, RSP, 32767, 0), HOLE(0x101), R(0x102, RSP, 8, 0), HOLE(0x200));
-	usual(PROGRAM(0x0e, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 0x41, 0x0e, 8));
+	usual(PROGRAM(0x0e, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 0x41, 0x0e,
+		      8));
 	ROWS(HOLE(0), R(0x101, RSP, 8, 0), HOLE(0x200));
 	usual(PROGRAM(0x86, 0x80, 1, 0x41, 0x86, 0x81, 1, 0x41, 0x86, 0, 0x41, 0x86, 2));
 	ROWS(HOLE(0), R(0x100, RSP, 8, -128), HOLE(0x101), R(0x103, RSP, 8, -2), HOLE(0x200));
-	usual(PROGRAM(0x11, 6, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0x41, 0x08, 6));
+	usual(PROGRAM(0x11, 6, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0x41, 0x08,
+		      6));
 	ROWS(HOLE(0), R(0x101, RSP, 8, 0), HOLE(0x200));
 }
 
@@ -309,8 +347,8 @@ static void entries_in_any_order(void **state)
 	fde(of, CODE_HI - 0x10, 0x1000, NOTHING); /* reaches out of the code */
 	put_u(0, 4);
 	fde(of, CODE_LO + 0x400, 0x10, NOTHING); /* behind a mark of the end */
-	ROWS(HOLE(0), R(0x100, RSP, 8, 0), R(0x110, RSP, 16, 0), HOLE(0x120), R(0x300, RSP, 24, 0), HOLE(0x310), R(0x400, RSP, 8, 0), HOLE(0x410),
-	     R(0xfff0, RSP, 8, 0), HOLE(0x10000));
+	ROWS(HOLE(0), R(0x100, RSP, 8, 0), R(0x110, RSP, 16, 0), HOLE(0x120), R(0x300, RSP, 24, 0),
+	     HOLE(0x310), R(0x400, RSP, 8, 0), HOLE(0x410), R(0xfff0, RSP, 8, 0), HOLE(0x10000));
 }
 
 static void overlaps_are_cut(void **state)
@@ -346,9 +384,11 @@ static void pointer_encodings(void **state)
 	uint8_t p[8];
 
 	(void)state;
-	encoded(0x00, 0, PROGRAM(0, 1, 1, 0, 0, 0, 0, 0), PROGRAM(16, 0, 0, 0, 0, 0, 0, 0)); /* absptr */
+	encoded(0x00, 0, PROGRAM(0, 1, 1, 0, 0, 0, 0, 0),
+		PROGRAM(16, 0, 0, 0, 0, 0, 0, 0)); /* absptr */
 	ROWS(HOLE(0), R(0x100, RSP, 8, 0), HOLE(0x110));
-	encoded(0x08, 0, PROGRAM(0, 1, 1, 0, 0, 0, 0, 0), PROGRAM(16, 0, 0, 0, 0, 0, 0, 0)); /* signed */
+	encoded(0x08, 0, PROGRAM(0, 1, 1, 0, 0, 0, 0, 0),
+		PROGRAM(16, 0, 0, 0, 0, 0, 0, 0)); /* signed */
 	ROWS(HOLE(0), R(0x100, RSP, 8, 0), HOLE(0x110));
 	encoded(0x01, 0, PROGRAM(0x80, 0x82, 4), PROGRAM(16)); /* uleb128 */
 	ROWS(HOLE(0), R(0x100, RSP, 8, 0), HOLE(0x110));
@@ -356,9 +396,11 @@ static void pointer_encodings(void **state)
 	ROWS(HOLE(0), R(0x100, RSP, 8, 0), HOLE(0x110));
 	encoded(0x03, 0, PROGRAM(0, 1, 1, 0), PROGRAM(16, 0, 0, 0)); /* udata4 */
 	ROWS(HOLE(0), R(0x100, RSP, 8, 0), HOLE(0x110));
-	encoded(0x04, 0, PROGRAM(0, 1, 1, 0, 0, 0, 0, 0), PROGRAM(16, 0, 0, 0, 0, 0, 0, 0)); /* udata8 */
+	encoded(0x04, 0, PROGRAM(0, 1, 1, 0, 0, 0, 0, 0),
+		PROGRAM(16, 0, 0, 0, 0, 0, 0, 0)); /* udata8 */
 	ROWS(HOLE(0), R(0x100, RSP, 8, 0), HOLE(0x110));
-	/* Relative to where the pointer itself is: behind the CIE, and length and CIE pointer of the FDE. */
+	/* Relative to where the pointer itself is: behind the CIE, and length and CIE pointer of
+	 * the FDE. */
 	(void)cie("zR", PROGRAM(0x1c), USUAL);
 	to = CODE_LO + 0x100 - (VADDR + size + 8);
 	padding = -(VADDR + size + 8) & 7;
@@ -370,9 +412,11 @@ static void pointer_encodings(void **state)
 	ROWS(HOLE(0), R(0x100, RSP, 8, 0), HOLE(0x110));
 	encoded(0x12, 0, (struct program){p, 2}, PROGRAM(16, 0)); /* udata2 reaches the code ... */
 	ROWS(HOLE(0), R(0x100, RSP, 8, 0), HOLE(0x110));
-	encoded(0x1a, 0, (struct program){p, 2}, PROGRAM(16, 0)); /* ... and so does sdata2, since it is far below 0x7fff */
+	encoded(0x1a, 0, (struct program){p, 2},
+		PROGRAM(16, 0)); /* ... and so does sdata2, since it is far below 0x7fff */
 	ROWS(HOLE(0), R(0x100, RSP, 8, 0), HOLE(0x110));
-	encoded(0x50, padding, PROGRAM(0, 1, 1, 0, 0, 0, 0, 0), PROGRAM(16, 0, 0, 0, 0, 0, 0, 0)); /* at the next multiple of 8 */
+	encoded(0x50, padding, PROGRAM(0, 1, 1, 0, 0, 0, 0, 0),
+		PROGRAM(16, 0, 0, 0, 0, 0, 0, 0)); /* at the next multiple of 8 */
 	ROWS(HOLE(0), R(0x100, RSP, 8, 0), HOLE(0x110));
 	/* Relative to something that is not defined, or an unknown format. */
 	encoded(0x2b, 0, PROGRAM(0, 1, 1, 0), PROGRAM(16, 0, 0, 0));
@@ -422,9 +466,10 @@ static void versions(void **state)
 		uint8_t version, bytes[8], n;
 		bool good;
 	} all[] = {
-		{1, {1, 0x78, 16}, 3, true},	   {3, {1, 0x78, 16}, 3, true},	       {3, {1, 0x78, 0x90, 0}, 4, true},
-		{4, {8, 0, 1, 0x78, 16}, 5, true}, {4, {4, 0, 1, 0x78, 16}, 5, false}, {4, {8, 4, 1, 0x78, 16}, 5, false},
-		{2, {1, 0x78, 16}, 3, false},	   {1, {1, 0x78, 30}, 3, false},
+		{1, {1, 0x78, 16}, 3, true},	    {3, {1, 0x78, 16}, 3, true},
+		{3, {1, 0x78, 0x90, 0}, 4, true},   {4, {8, 0, 1, 0x78, 16}, 5, true},
+		{4, {4, 0, 1, 0x78, 16}, 5, false}, {4, {8, 4, 1, 0x78, 16}, 5, false},
+		{2, {1, 0x78, 16}, 3, false},	    {1, {1, 0x78, 30}, 3, false},
 	};
 
 	(void)state;
@@ -473,9 +518,12 @@ static void malformed_instructions(void **state)
 		{(const uint8_t[]){0x10, 3, 0xff, 0xff, 0xff, 0xff, 0x7f}, 7},
 		{(const uint8_t[]){0x86}, 1},
 		{(const uint8_t[]){0x01, 0}, 2},
-		{(const uint8_t[]){0x0e, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}, 11}, /* 70 bits */
-		{(const uint8_t[]){0x1d, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, 9},		   /* past 2^64 */
-		{(const uint8_t[]){0x0f, 0, 0x0e, 8}, 4},						   /* an offset without a register */
+		{(const uint8_t[]){0x0e, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+				   0x7f},
+		 11}, /* 70 bits */
+		{(const uint8_t[]){0x1d, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff},
+		 9},					  /* past 2^64 */
+		{(const uint8_t[]){0x0f, 0, 0x0e, 8}, 4}, /* an offset without a register */
 		{(const uint8_t[]){0x0f, 0, 0x13, 8}, 4},
 	};
 
@@ -484,7 +532,8 @@ static void malformed_instructions(void **state)
 		usual(all[i]);
 		expect_error(-EBADMSG, "instructions");
 	}
-	fde(cie("zR", PROGRAM(0x1b), NOTHING), CODE_LO, 0x10, PROGRAM(0x0d, 7)); /* a register without an offset */
+	fde(cie("zR", PROGRAM(0x1b), NOTHING), CODE_LO, 0x10,
+	    PROGRAM(0x0d, 7)); /* a register without an offset */
 	expect_error(-EBADMSG, "instructions");
 	/* What a CIE must not do: move, or go back to itself. */
 	fde(cie("zR", PROGRAM(0x1b), PROGRAM(0x41)), CODE_LO, 0x10, NOTHING);
@@ -519,7 +568,8 @@ static void malformed_entries(void **state)
 		struct error e = {.text = ""};
 		struct cfi_table t;
 
-		usual(PROGRAM(0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x02, 0x50, 0xc6, 0x0c, 7, 8));
+		usual(PROGRAM(0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x02, 0x50, 0xc6, 0x0c, 7,
+			      8));
 		if (n > size)
 			break;
 		size = n;
@@ -556,7 +606,12 @@ static void bounds(void **state)
 	struct error e = {.text = ""};
 	struct cfi_table t;
 	size_t of = cie_usual();
-	struct cfi_section big = {.name = "big", .bytes = bytes, .size = 0, .code_lo = 0, .code_hi = 1ULL << 32, .max_rows = 10};
+	struct cfi_section big = {.name = "big",
+				  .bytes = bytes,
+				  .size = 0,
+				  .code_lo = 0,
+				  .code_hi = 1ULL << 32,
+				  .max_rows = 10};
 
 	(void)state;
 	for (uint64_t i = 0; i < 100; i++)

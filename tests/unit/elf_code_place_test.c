@@ -16,52 +16,71 @@
 
 #include <cmocka.h>
 
-#define SYMBOL(name, body) ".type " name ", @function\n" name ": " body ".size " name ", . - " name "\n"
+#define SYMBOL(name, body) \
+	".type " name ", @function\n" name ": " body ".size " name ", . - " name "\n"
 #define FUNCTION(name, body) SYMBOL(name, ".cfi_startproc\n" body ".cfi_endproc\n")
 
 /* Never called. */
 __asm__(".text\n"
 	/* mov 0, add 2, ret 5 */
 	FUNCTION("sound", "mov %edi, %eax; add $1, %eax; ret\n")
-	/* Without call frame information: called from a function, from one that nothing calls, from data, and not at all. */
-	FUNCTION("caller", "call bare_called; jmp bare_jumped\n") SYMBOL("bare_called", "mov %edi, %eax; ret\n") SYMBOL("bare_jumped", "nop; ret\n")
-		SYMBOL("bare_alone", "mov %edi, %eax; call bare_indirectly; ret\n") SYMBOL("bare_indirectly", "nop; ret\n")
-			SYMBOL("bare_itself", "1: nop; jmp bare_itself\n") SYMBOL("data", ".ascii \"PPPPPPPPPPPP\"\n")
-				SYMBOL("data_calls", ".byte 0x06; call data_called\n") SYMBOL("data_called", "nop; ret\n")
+	/* Without call frame information: called from a function, from one that nothing calls, from
+	   data, and not at all. */
+	FUNCTION("caller", "call bare_called; jmp bare_jumped\n")
+		SYMBOL("bare_called", "mov %edi, %eax; ret\n") SYMBOL("bare_jumped", "nop; ret\n")
+			SYMBOL("bare_alone", "mov %edi, %eax; call bare_indirectly; ret\n")
+				SYMBOL("bare_indirectly", "nop; ret\n")
+					SYMBOL("bare_itself", "1: nop; jmp bare_itself\n")
+						SYMBOL("data", ".ascii \"PPPPPPPPPPPP\"\n")
+							SYMBOL("data_calls",
+							       ".byte 0x06; call data_called\n")
+								SYMBOL("data_called", "nop; ret\n")
 	/* Data that a function jumps over, with a name and without one: 2. */
-	FUNCTION("jumps_over", "jmp 1f; .type inner_data, @function\ninner_data: .ascii \"PPPP\"; 1: nop; ret\n")
-	/* Bytes that are no instruction; an instruction in the middle of which a jump goes; behind a lock prefix: lock 5, ret 9. */
-	FUNCTION("holes", "nop; jmp 1f; .byte 0x06; 1: ret\n") FUNCTION("overlaps", "test %edi, %edi; je 1f + 1; 1: mov $5, %eax; ret\n")
-		FUNCTION("skips_lock", "cmp $1, %edi; je 1f; .byte 0xf0; 1: addl $1, (%rsi); ret\n")
+	FUNCTION("jumps_over",
+		 "jmp 1f; .type inner_data, @function\ninner_data: .ascii \"PPPP\"; 1: nop; ret\n")
+	/* Bytes that are no instruction; an instruction in the middle of which a jump goes; behind
+	   a lock prefix: lock 5, ret 9. */
+	FUNCTION("holes", "nop; jmp 1f; .byte 0x06; 1: ret\n")
+		FUNCTION("overlaps", "test %edi, %edi; je 1f + 1; 1: mov $5, %eax; ret\n")
+			FUNCTION("skips_lock",
+				 "cmp $1, %edi; je 1f; .byte 0xf0; 1: addl $1, (%rsi); ret\n")
 	/* Where it jumps is in a register: ret 3 is reached by that alone. */
 	FUNCTION("by_pointer", "jmp *%rax; nop; ret\n"));
 
 /* Ways to leave. */
 __asm__(".text\n" FUNCTION("leave_once", "test %edi, %edi; je 1f; nop; 1: ret\n")
 	/* ret 4, rep ret 5, je 2 */
-	FUNCTION("leave_thrice", "test %edi, %edi; je sound; ret; rep; ret\n") FUNCTION("leave_by_jump", "nop; jmp sound\n")
-		FUNCTION("leave_by_pointer", "jmp *8(%rax, %r12, 4)\n") FUNCTION("leave_by_slot", "jmp *place_slot(%rip)\n")
-			FUNCTION("leave_never", "1: pause; jmp 1b\n") FUNCTION("leave_nowhere", "nop\n")
-				FUNCTION("leave_by_counter", "loop sound; ret\n") FUNCTION("leave_in_middle", "jmp sound + 2\n")
-					FUNCTION("leave_calls_itself", "call 1f; 1: ret\n") FUNCTION("leave_recursive", "call leave_recursive; ret\n")
-	/* Its cold code is entered in two places, and comes back to one that nothing else leads to. */
-	FUNCTION("leave_split",
-		 "test %edi, %edi; je leave_split.cold; jg leave_split_cold_2; ret; leave_split_back: ret\n") ".pushsection .text.unlikely, "
-													      "\"ax\"\n" FUNCTION("leave_split.cold",
-																  "nop; ret; "
-																  "leave_split_cold_"
-																  "2: jmp "
-																  "leave_split_back; "
-																  "ret\n") ".popsecti"
-																	   "on\n"
-																	   ".pushsect"
-																	   "ion "
-																	   ".data\npl"
-																	   "ace_slot:"
-																	   " .8byte "
-																	   "0\n."
-																	   "popsectio"
-																	   "n\n");
+	FUNCTION("leave_thrice", "test %edi, %edi; je sound; ret; rep; ret\n")
+		FUNCTION("leave_by_jump", "nop; jmp sound\n") FUNCTION("leave_by_pointer",
+								       "jmp *8(%rax, %r12, 4)\n")
+			FUNCTION("leave_by_slot", "jmp *place_slot(%rip)\n")
+				FUNCTION("leave_never",
+					 "1: pause; jmp 1b\n") FUNCTION("leave_nowhere", "nop\n")
+					FUNCTION("leave_by_counter",
+						 "loop sound; ret\n") FUNCTION("leave_in_middle",
+									       "jmp sound + 2\n")
+						FUNCTION("leave_calls_itself", "call 1f; 1: ret\n")
+							FUNCTION("leave_recursive",
+								 "call leave_recursive; ret\n")
+	/* Its cold code is entered in two places, and comes back to one that nothing else leads to.
+	 */
+	FUNCTION("leave_split", "test %edi, %edi; je leave_split.cold; jg leave_split_cold_2; ret; "
+				"leave_split_back: ret\n") ".pushsection .text.unlikely, "
+							   "\"ax\"\n" FUNCTION("leave_split.cold",
+									       "nop; ret; "
+									       "leave_split_cold_"
+									       "2: jmp "
+									       "leave_split_back; "
+									       "ret\n") ".popsecti"
+											"on\n"
+											".pushsect"
+											"ion "
+											".data\npl"
+											"ace_slot:"
+											" .8byte "
+											"0\n."
+											"popsectio"
+											"n\n");
 
 static struct elf_object *self;
 
@@ -111,8 +130,10 @@ static void decides_on_places(void **state)
 
 		find(cases[i].function, &s);
 		r = code_place_check(&places, s.addr + cases[i].offset, &e);
-		if (r != (cases[i].why ? -EINVAL : 0) || (cases[i].why && !strstr(e.text, cases[i].why)))
-			fail_msg("%s+%llu: %d, %s", cases[i].function, (unsigned long long)cases[i].offset, r, e.text);
+		if (r != (cases[i].why ? -EINVAL : 0) ||
+		    (cases[i].why && !strstr(e.text, cases[i].why)))
+			fail_msg("%s+%llu: %d, %s", cases[i].function,
+				 (unsigned long long)cases[i].offset, r, e.text);
 	}
 }
 
@@ -162,7 +183,8 @@ static void finds_exits(void **state)
 
 		find(cases[i].function, &s);
 		r = code_exits(self, &s, &exits, &n, &e);
-		if (r != (cases[i].why ? -EOPNOTSUPP : 0) || n != cases[i].n || (n && exits[0].when != cases[i].when) ||
+		if (r != (cases[i].why ? -EOPNOTSUPP : 0) || n != cases[i].n ||
+		    (n && exits[0].when != cases[i].when) ||
 		    (cases[i].why && !strstr(e.text, cases[i].why)))
 			fail_msg("%s: %d, %zu exits, %s", cases[i].function, r, n, e.text);
 	}
@@ -177,7 +199,8 @@ static void reads_targets(void **state)
 	(void)state;
 	find("leave_by_pointer", &s);
 	assert_int_equal(code_exits(self, &s, &exits, &n, NULL), 0);
-	assert_true(exits[0].target.memory && exits[0].target.base == 0 && exits[0].target.index == 12 && exits[0].target.scale == 4);
+	assert_true(exits[0].target.memory && exits[0].target.base == 0 &&
+		    exits[0].target.index == 12 && exits[0].target.scale == 4);
 	assert_int_equal(exits[0].target.displacement, 8);
 	assert_int_equal(exits[0].jumps_to, 0);
 	free(exits);

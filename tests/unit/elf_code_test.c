@@ -18,7 +18,8 @@
 
 #include "elf_forged.h"
 
-#define FUNCTION(name, body) ".type " name ", @function\n" name ": " body ".size " name ", . - " name "\n"
+#define FUNCTION(name, body) \
+	".type " name ", @function\n" name ": " body ".size " name ", . - " name "\n"
 
 /* Never called. */
 __asm__(".text\n"
@@ -27,7 +28,9 @@ __asm__(".text\n"
 	/* xor 0, add 2, cmp 5, jne 8, ret 10 */
 	FUNCTION("loop_back", "xor %eax, %eax; 1: add $1, %eax; cmp $9, %eax; jne 1b; ret\n")
 	/* The push can be reached without what stands before it. */
-	FUNCTION("entered_inside", "mov %edi, %eax; add $1, %eax; inside: push %rax; pop %rax; ret\n") FUNCTION("who_enters", "nop; jmp inside\n")
+	FUNCTION("entered_inside",
+		 "mov %edi, %eax; add $1, %eax; inside: push %rax; pop %rax; ret\n")
+		FUNCTION("who_enters", "nop; jmp inside\n")
 	/* A switch may go anywhere. */
 	FUNCTION("by_table", "mov %edi, %eax; push %rax; pop %rax; jmp *%rax\n")
 	/* Through a slot of the linker's: to another function. */
@@ -38,16 +41,21 @@ __asm__(".text\n"
 	/* mov 0, nop of five bytes 2, ret 7 */
 	FUNCTION("has_nop5", "mov %edi, %eax; .byte 0x0f, 0x1f, 0x44, 0, 0; ret\n")
 	/* nops 0 and 5, mov 10, push 12, ret 13 */
-	FUNCTION("nops_first", ".byte 0x0f, 0x1f, 0x44, 0, 0; .byte 0x0f, 0x1f, 0x44, 0, 0; mov %edi, %eax; push %rax; ret\n")
+	FUNCTION("nops_first", ".byte 0x0f, 0x1f, 0x44, 0, 0; .byte 0x0f, 0x1f, 0x44, 0, 0; mov "
+			       "%edi, %eax; push %rax; ret\n")
 	/* nop 0, xor 5: each turn passes what is behind the nop, but not the nop. */
-	FUNCTION("nop_before_loop", ".byte 0x0f, 0x1f, 0x44, 0, 0; 1: xor %eax, %eax; cmp $9, %eax; jne 1b; ret\n")
-		FUNCTION("nop_before_lock", ".byte 0x0f, 0x1f, 0x44, 0, 0; lock addl $1, (%rdi); ret\n")
+	FUNCTION("nop_before_loop",
+		 ".byte 0x0f, 0x1f, 0x44, 0, 0; 1: xor %eax, %eax; cmp $9, %eax; jne 1b; ret\n")
+		FUNCTION("nop_before_lock",
+			 ".byte 0x0f, 0x1f, 0x44, 0, 0; lock addl $1, (%rdi); ret\n")
 			FUNCTION("nop_at_end", "ret; .byte 0x0f, 0x1f, 0x44, 0, 0\n")
 	/* lock 0, pop 5 */
-	FUNCTION("atomic", "lock addl $1, (%rdi, %rsi); pop %rax; ret\n")
-		FUNCTION("not_code", "mov %edi, %eax; push %rax; pop %rax; ret; .byte 0x06\n")
-			FUNCTION("hot", "mov %edi, %eax; add $1, %eax; push %rax; pop %rax; ret\n")
-				FUNCTION("hot.cold", "mov %edi, %eax; jmp *%rax\n") ".pushsection .data\nleaves_slot: .8byte 0\n.popsection\n");
+	FUNCTION("atomic", "lock addl $1, (%rdi, %rsi); pop %rax; ret\n") FUNCTION(
+		"not_code", "mov %edi, %eax; push %rax; pop %rax; ret; .byte 0x06\n")
+		FUNCTION("hot", "mov %edi, %eax; add $1, %eax; push %rax; pop %rax; ret\n")
+			FUNCTION("hot.cold",
+				 "mov %edi, %eax; jmp *%rax\n") ".pushsection .data\nleaves_slot: "
+								".8byte 0\n.popsection\n");
 
 static struct elf_object *self;
 
@@ -65,17 +73,21 @@ static void looks_behind_nops(void **state)
 		const char *function;
 		uint64_t from, site;
 	} cases[] = {
-		{"has_nop5", 2, 7},	   {"nops_first", 0, 10}, {"nops_first", 5, 10}, {"nop_before_loop", 0, 0},
-		{"nop_before_lock", 0, 0}, {"nop_at_end", 1, 1},  {"block", 0, 0},	 {"nops_first", 1, 1},
+		{"has_nop5", 2, 7},	   {"nops_first", 0, 10},     {"nops_first", 5, 10},
+		{"nop_before_loop", 0, 0}, {"nop_before_lock", 0, 0}, {"nop_at_end", 1, 1},
+		{"block", 0, 0},	   {"nops_first", 1, 1},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		enum code_cost cost = CODE_COSTS;
-		uint64_t start = address(cases[i].function), at = code_behind_nop(self, start + cases[i].from, &cost);
+		uint64_t start = address(cases[i].function),
+			 at = code_behind_nop(self, start + cases[i].from, &cost);
 
-		if (at != start + cases[i].site || (cost == CODE_COSTS) != (cases[i].site == cases[i].from))
-			fail_msg("%s+%llu: %lld, cost %d", cases[i].function, (unsigned long long)cases[i].from, (long long)(at - start), cost);
+		if (at != start + cases[i].site ||
+		    (cost == CODE_COSTS) != (cases[i].site == cases[i].from))
+			fail_msg("%s+%llu: %lld, cost %d", cases[i].function,
+				 (unsigned long long)cases[i].from, (long long)(at - start), cost);
 	}
 }
 
@@ -93,7 +105,8 @@ static void chooses_cheap_sites(void **state)
 		{"loop_back", 2, 8, CODE_EMULATED}, {"entered_inside", 0, 0, CODE_STEPPED},
 		{"by_table", 0, 0, CODE_STEPPED},   {"leaves", 0, 2, CODE_EMULATED},
 		{"calls", 0, 2, CODE_EMULATED},	    {"enters_kernel", 0, 0, CODE_STEPPED},
-		{"has_nop5", 0, 0, CODE_STEPPED}, /* the nop is cheap, but forked children crash on it */
+		{"has_nop5", 0, 0, CODE_STEPPED}, /* the nop is cheap, but forked children crash on
+						     it */
 		{"not_code", 0, 0, CODE_STEPPED},   {"atomic", 0, 5, CODE_STEPPED},
 		{"hot", 0, 0, CODE_STEPPED}, /* its cold part jumps by a table */
 	};
@@ -105,7 +118,8 @@ static void chooses_cheap_sites(void **state)
 
 		site = code_cheap_site(self, start + cases[i].from, &cost) - start;
 		if (site != cases[i].site || cost != cases[i].cost)
-			fail_msg("%s+%d: site %d, cost %d", cases[i].function, (int)cases[i].from, (int)site, (int)cost);
+			fail_msg("%s+%d: site %d, cost %d", cases[i].function, (int)cases[i].from,
+				 (int)site, (int)cost);
 	}
 }
 
@@ -117,14 +131,14 @@ static void knows_what_is_emulated(void **state)
 		unsigned char size;
 		enum code_cost cost;
 	} cases[] = {
-		{"\x50", 1, CODE_EMULATED},			/* push %rax */
-		{"\x41\x57", 2, CODE_EMULATED},			/* push %r15 */
-		{"\x48\x50", 2, CODE_STEPPED},			/* push %rax with a needless prefix */
-		{"\x66\x50", 2, CODE_STEPPED},			/* push %ax */
-		{"\x90", 1, CODE_EMULATED},			/* nop */
-		{"\x41\x90", 2, CODE_STEPPED},			/* xchg %eax, %r8d */
-		{"\x66\x90", 2, CODE_EMULATED},			/* nop of two bytes */
-		{"\xe8\x00\x00\x00\x00", 5, CODE_EMULATED},	/* call */
+		{"\x50", 1, CODE_EMULATED},		    /* push %rax */
+		{"\x41\x57", 2, CODE_EMULATED},		    /* push %r15 */
+		{"\x48\x50", 2, CODE_STEPPED},		    /* push %rax with a needless prefix */
+		{"\x66\x50", 2, CODE_STEPPED},		    /* push %ax */
+		{"\x90", 1, CODE_EMULATED},		    /* nop */
+		{"\x41\x90", 2, CODE_STEPPED},		    /* xchg %eax, %r8d */
+		{"\x66\x90", 2, CODE_EMULATED},		    /* nop of two bytes */
+		{"\xe8\x00\x00\x00\x00", 5, CODE_EMULATED}, /* call */
 		{"\x66\xe8\x00\x00\x00\x00", 6, CODE_STEPPED},	/* with a prefix */
 		{"\xe9\x00\x00\x00\x00", 5, CODE_EMULATED},	/* jmp */
 		{"\xeb\x00", 2, CODE_EMULATED},			/* jmp short */
@@ -136,14 +150,15 @@ static void knows_what_is_emulated(void **state)
 		{"\xc3", 1, CODE_STEPPED},			/* ret */
 		{"\xf3\x0f\x1e\xfa", 4, CODE_STEPPED},		/* endbr64 */
 		{"\x0f\x1f\x44\x00\x00", 5, CODE_NOP5},
-		{"\xf0\x48\x83\x00\x01", 5, CODE_REFUSED},			/* lock addq $1, (%rax) */
-		{"\x66\x2e\x0f\x1f\x84\x00\x00\x00\x00\x00", 10, CODE_REFUSED}, /* cs nopw, as compilers pad with */
-		{"\x3e\xff\xe0", 3, CODE_REFUSED},				/* notrack jmp *%rax */
-		{"\xcc", 1, CODE_REFUSED},					/* int3 */
-		{"\x64\x48\x8b\x04\x25\x00\x00\x00\x00", 9, CODE_STEPPED},	/* mov %fs:0, %rax */
-		{"\x0f\x1f\x40\x00", 4, CODE_STEPPED},				/* a nop of four bytes */
-		{"\xc5\xf8\x77", 3, CODE_STEPPED},				/* vzeroupper */
-		{"\xc5\xf9\x50\xc1", 4, CODE_STEPPED},				/* vmovmskpd: opcode 0x50, but no push */
+		{"\xf0\x48\x83\x00\x01", 5, CODE_REFUSED}, /* lock addq $1, (%rax) */
+		{"\x66\x2e\x0f\x1f\x84\x00\x00\x00\x00\x00", 10,
+		 CODE_REFUSED},			   /* cs nopw, as compilers pad with */
+		{"\x3e\xff\xe0", 3, CODE_REFUSED}, /* notrack jmp *%rax */
+		{"\xcc", 1, CODE_REFUSED},	   /* int3 */
+		{"\x64\x48\x8b\x04\x25\x00\x00\x00\x00", 9, CODE_STEPPED}, /* mov %fs:0, %rax */
+		{"\x0f\x1f\x40\x00", 4, CODE_STEPPED},			   /* a nop of four bytes */
+		{"\xc5\xf8\x77", 3, CODE_STEPPED},			   /* vzeroupper */
+		{"\xc5\xf9\x50\xc1", 4, CODE_STEPPED}, /* vmovmskpd: opcode 0x50, but no push */
 	};
 
 	(void)state;
@@ -183,11 +198,13 @@ static void finds_boundaries(void **state)
 	assert_int_equal(code_check_offset(self, &s, 5, &before, &behind), 0);
 }
 
-/* Parts of a function that lie over each other: each is short enough to be decoded, all of them are not. */
+/* Parts of a function that lie over each other: each is short enough to be decoded, all of them are
+ * not. */
 static void decodes_so_much(void **state)
 {
 	enum { SIZE = 4 << 20, PARTS = 20000, NOP = 10 };
-	static const unsigned char start[] = {0x89, 0xf8, 0x50, 0x58, 0xc3}, nop[NOP] = {0x66, 0x2e, 0x0f, 0x1f, 0x84};
+	static const unsigned char start[] = {0x89, 0xf8, 0x50, 0x58, 0xc3},
+				   nop[NOP] = {0x66, 0x2e, 0x0f, 0x1f, 0x84};
 	_cleanup_free_ unsigned char *code = calloc(1, SIZE);
 	_cleanup_elf_object_ struct elf_object *o = NULL;
 	_cleanup_close_ int fd = -1;
@@ -204,13 +221,18 @@ static void decodes_so_much(void **state)
 	for (int parts = 1; parts <= PARTS; parts *= PARTS) {
 		while (symbols.n < 2 + (size_t)parts) {
 			(void)snprintf(text, sizeof(text), "work.cold.%zu", symbols.n);
-			forge_symbol(&symbols, text, symbols.n * NOP, (SIZE / NOP - symbols.n) * NOP);
+			forge_symbol(&symbols, text, symbols.n * NOP,
+				     (SIZE / NOP - symbols.n) * NOP);
 		}
-		fd = forge_elf((struct forged_section[]){{".text", code, {.sh_type = SHT_PROGBITS, .sh_size = SIZE}}, FORGED_SYMBOLS(symbols)}, 3, 0,
-			       text);
+		fd = forge_elf(
+			(struct forged_section[]){
+				{".text", code, {.sh_type = SHT_PROGBITS, .sh_size = SIZE}},
+				FORGED_SYMBOLS(symbols)},
+			3, 0, text);
 		assert_int_equal(elf_object_open(text, &o, NULL), 0);
 		(void)alarm(60);
-		assert_int_equal(code_cheap_site(o, FORGED_CODE, &cost), FORGED_CODE + (parts == 1 ? 2 : 0));
+		assert_int_equal(code_cheap_site(o, FORGED_CODE, &cost),
+				 FORGED_CODE + (parts == 1 ? 2 : 0));
 		(void)alarm(0);
 		elf_object_close(o);
 		(void)close(fd);
@@ -235,7 +257,8 @@ __attribute__((noinline)) void looped(int n, volatile int *sum)
 }
 
 /* A block that was taken out of the loop jumps back into it: no loop of its own. */
-__asm__(FUNCTION("aside", "1: sub $1, %edi; test $1, %dil; jne 3f; 2: test %edi, %edi; jne 1b; ret; 3: nop; jmp 2b\n"));
+__asm__(FUNCTION("aside", "1: sub $1, %edi; test $1, %dil; jne 3f; 2: test %edi, %edi; jne 1b; "
+			  "ret; 3: nop; jmp 2b\n"));
 
 struct loops {
 	size_t n;
@@ -278,8 +301,9 @@ static void finds_loops(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(chooses_cheap_sites),	  cmocka_unit_test(looks_behind_nops), cmocka_unit_test(decodes_so_much),
-		cmocka_unit_test(knows_what_is_emulated), cmocka_unit_test(finds_boundaries),  cmocka_unit_test(finds_loops),
+		cmocka_unit_test(chooses_cheap_sites), cmocka_unit_test(looks_behind_nops),
+		cmocka_unit_test(decodes_so_much),     cmocka_unit_test(knows_what_is_emulated),
+		cmocka_unit_test(finds_boundaries),    cmocka_unit_test(finds_loops),
 	};
 	int r;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Pieces of a big compressed section against the bytes that were compressed, in whatever order they are asked for. */
+/* Pieces of a big compressed section against the bytes that were compressed, in whatever order they
+ * are asked for. */
 #include "elf/debug_private.h"
 
 #include <setjmp.h>
@@ -36,10 +37,12 @@ static unsigned char *some_text(uint64_t seed)
 
 	assert_non_null(text);
 	for (size_t at = 0; at < SIZE;) {
-		size_t n = 1 + next(&seed) % 40, from = at > 30000 ? at - 1 - next(&seed) % 30000 : 0;
+		size_t n = 1 + next(&seed) % 40,
+		       from = at > 30000 ? at - 1 - next(&seed) % 30000 : 0;
 
 		for (size_t i = 0; i < n && at < SIZE; i++, at++)
-			text[at] = at > 30000 && n > 12 ? text[from + i] : (unsigned char)('a' + next(&seed) % 20);
+			text[at] = at > 30000 && n > 12 ? text[from + i]
+							: (unsigned char)('a' + next(&seed) % 20);
 	}
 	return text;
 }
@@ -55,10 +58,16 @@ static void put(struct packed *p, unsigned char *plain, unsigned char *stream, s
 	assert_int_equal(fwrite(stream, 1, n, p->file), n);
 	assert_int_equal(fflush(p->file), 0);
 	free(stream);
-	p->in = (struct debug_file){.path = (char *)(uintptr_t) "test", .fd = fileno(p->file), .size = n + sizeof(head)};
+	p->in = (struct debug_file){.path = (char *)(uintptr_t) "test",
+				    .fd = fileno(p->file),
+				    .size = n + sizeof(head)};
 	/* Not a section of libelf's: it only must be there. */
-	p->section = (struct debug_section){
-		.file = &p->in, .scn = (void *)p, .stored = n + sizeof(head), .size = SIZE, .packed = true, .old_packed = true};
+	p->section = (struct debug_section){.file = &p->in,
+					    .scn = (void *)p,
+					    .stored = n + sizeof(head),
+					    .size = SIZE,
+					    .packed = true,
+					    .old_packed = true};
 }
 
 /* @plain is taken over; @cut bytes of the stream are left out at its end. */
@@ -87,7 +96,8 @@ static void put_code(struct bits *b, unsigned int code, unsigned int length)
 	}
 }
 
-/* One letter over and over as a single block of fixed codes (RFC 1951, 3.2.6), which zlib would not write. */
+/* One letter over and over as a single block of fixed codes (RFC 1951, 3.2.6), which zlib would not
+ * write. */
 static void pack_one_block(struct packed *p)
 {
 	unsigned char *plain = malloc(SIZE), *stream = calloc(1, SIZE / 64);
@@ -202,7 +212,8 @@ static void a_stream_of_one_block_is_unpacked_as_a_whole(void **state)
 	assert_int_equal(debug_packed_read(d, 17U << 20, buf, sizeof(buf), &slow), 0);
 	assert_true(slow);
 	debug_packed_close(d);
-	assert_int_equal(debug_section_read(&p.section, SIZE - 1000, buf, sizeof(buf)), sizeof(buf));
+	assert_int_equal(debug_section_read(&p.section, SIZE - 1000, buf, sizeof(buf)),
+			 sizeof(buf));
 	assert_memory_equal(buf, p.plain, sizeof(buf));
 	assert_null(p.section.bytes);
 	assert_int_equal(debug_section_read(&p.section, 17U << 20, buf, sizeof(buf)), sizeof(buf));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Where functions are, by call frame information alone; and what a file whose names were stripped calls them. */
+/* Where functions are, by call frame information alone; and what a file whose names were stripped
+ * calls them. */
 #include "elf/cfi.h"
 #include "elf/object.h"
 #include "base/error.h"
@@ -20,7 +21,8 @@
 #define CODE_HI 0x20000ULL
 
 /* A common entry as GCC writes it: "zR", pcrel and four bytes for addresses. */
-static const uint8_t common[] = {0x14, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1, 0, 0};
+static const uint8_t common[] = {0x14, 0,    0,	 0, 0,	  0,	0, 0, 1,    'z', 'R', 0,
+				 1,    0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1,	 0,   0};
 
 static uint8_t bytes[512];
 static size_t size;
@@ -44,8 +46,14 @@ static void entry(uint64_t lo, uint32_t length)
 
 static void by_address_and_each_once(void **state)
 {
-	static const struct cfi_extent wanted[] = {{CODE_LO, CODE_LO + 0x10}, {CODE_LO + 0x40, CODE_LO + 0x60}, {CODE_HI - 8, CODE_HI}};
-	struct cfi_section s = {.name = "libodd.so", .bytes = bytes, .vaddr = VADDR, .code_lo = CODE_LO, .code_hi = CODE_HI};
+	static const struct cfi_extent wanted[] = {{CODE_LO, CODE_LO + 0x10},
+						   {CODE_LO + 0x40, CODE_LO + 0x60},
+						   {CODE_HI - 8, CODE_HI}};
+	struct cfi_section s = {.name = "libodd.so",
+				.bytes = bytes,
+				.vaddr = VADDR,
+				.code_lo = CODE_LO,
+				.code_hi = CODE_HI};
 	struct error e = {.text = ""};
 	struct cfi_extent *all;
 	size_t n;
@@ -83,7 +91,8 @@ static int look(const struct elf_symbol *s, void *arg)
 
 	(void)snprintf(place, sizeof(place), "+0x%llx", (unsigned long long)s->addr);
 	if (s->is_nameless) {
-		assert_true(strlen(s->name) > strlen(place) && !strcmp(s->name + strlen(s->name) - strlen(place), place));
+		assert_true(strlen(s->name) > strlen(place) &&
+			    !strcmp(s->name + strlen(s->name) - strlen(place), place));
 		assert_int_equal(strncmp(s->name, "as-it-is-called+", 16), 0);
 		/* No table says otherwise of this code. */
 		assert_true(s->addr >= seen->end);
@@ -100,7 +109,8 @@ static int look(const struct elf_symbol *s, void *arg)
 /* The C library of every Debian is stripped: what it exports has names. */
 static void a_stripped_library(void **state)
 {
-	static const char *const paths[] = {"/lib/x86_64-linux-gnu/libc.so.6", "/usr/lib64/libc.so.6", "/usr/lib/libc.so.6"};
+	static const char *const paths[] = {"/lib/x86_64-linux-gnu/libc.so.6",
+					    "/usr/lib64/libc.so.6", "/usr/lib/libc.so.6"};
 	struct seen seen = {0};
 	struct elf_object *o = NULL;
 	struct elf_symbol s;
@@ -124,7 +134,8 @@ static void a_stripped_library(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(by_address_and_each_once), cmocka_unit_test(a_stripped_library)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(by_address_and_each_once),
+					   cmocka_unit_test(a_stripped_library)};
 
 	return cmocka_run_group_tests_name("elf extents", tests, NULL, NULL);
 }

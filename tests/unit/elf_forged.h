@@ -29,13 +29,16 @@ struct forged_symbols {
 
 static inline struct forged_symbols forge_symbols(size_t max)
 {
-	struct forged_symbols x = {.all = calloc(max + 1, sizeof(*x.all)), .names = calloc(max + 1, sizeof(*x.names)), .n = 1};
+	struct forged_symbols x = {.all = calloc(max + 1, sizeof(*x.all)),
+				   .names = calloc(max + 1, sizeof(*x.names)),
+				   .n = 1};
 
 	assert_true(x.all && x.names);
 	return x;
 }
 
-static inline void forge_symbol(struct forged_symbols *x, const char *name, uint64_t at, uint64_t size)
+static inline void forge_symbol(struct forged_symbols *x, const char *name, uint64_t at,
+				uint64_t size)
 {
 	x->all[x->n] = (Elf64_Sym){.st_name = (Elf64_Word)(x->n * FORGED_NAME),
 				   .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
@@ -52,15 +55,19 @@ static inline void forge_symbols_free(struct forged_symbols *x)
 }
 
 /* The table as section 2, its strings as section 3. */
-#define FORGED_SYMBOLS(x)                                                                                                             \
-	{".symtab",                                                                                                                   \
-	 (x).all,                                                                                                                     \
-	 {.sh_type = SHT_SYMTAB, .sh_size = (x).n * sizeof(Elf64_Sym), .sh_link = 3, .sh_info = 1, .sh_entsize = sizeof(Elf64_Sym)}}, \
-	{                                                                                                                             \
-		".strtab", (x).names,                                                                                                 \
-		{                                                                                                                     \
-			.sh_type = SHT_STRTAB, .sh_size = (x).n * FORGED_NAME                                                         \
-		}                                                                                                                     \
+#define FORGED_SYMBOLS(x)                                                     \
+	{".symtab",                                                           \
+	 (x).all,                                                             \
+	 {.sh_type = SHT_SYMTAB,                                              \
+	  .sh_size = (x).n * sizeof(Elf64_Sym),                               \
+	  .sh_link = 3,                                                       \
+	  .sh_info = 1,                                                       \
+	  .sh_entsize = sizeof(Elf64_Sym)}},                                  \
+	{                                                                     \
+		".strtab", (x).names,                                         \
+		{                                                             \
+			.sh_type = SHT_STRTAB, .sh_size = (x).n * FORGED_NAME \
+		}                                                             \
 	}
 
 static inline void forge_write(int fd, const void *bytes, size_t n, off_t at)
@@ -68,10 +75,12 @@ static inline void forge_write(int fd, const void *bytes, size_t n, off_t at)
 	assert_int_equal(pwrite(fd, bytes, n, at), n);
 }
 
-/* @n sections from number 1 on, their names, and @empty more. Returns the file, and a path that it can be opened by. */
+/* @n sections from number 1 on, their names, and @empty more. Returns the file, and a path that it
+ * can be opened by. */
 static inline int forge_elf(const struct forged_section *s, size_t n, size_t empty, char path[64])
 {
-	Elf64_Ehdr h = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+	Elf64_Ehdr h = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
+				    EV_CURRENT},
 			.e_type = ET_EXEC,
 			.e_machine = EM_X86_64,
 			.e_version = EV_CURRENT,
@@ -97,7 +106,12 @@ static inline int forge_elf(const struct forged_section *s, size_t n, size_t emp
 	forge_write(fd, &h, sizeof(h), 0);
 	forge_write(fd, &ph, sizeof(ph), sizeof(h));
 	for (size_t i = 0; i <= n; i++) {
-		struct forged_section x = i < n ? s[i] : (struct forged_section){".shstrtab", text, {.sh_type = SHT_STRTAB, .sh_size = sizeof(text)}};
+		struct forged_section x =
+			i < n ? s[i]
+			      : (struct forged_section){
+					".shstrtab",
+					text,
+					{.sh_type = SHT_STRTAB, .sh_size = sizeof(text)}};
 
 		x.h.sh_name = (Elf64_Word)names;
 		x.h.sh_offset = at;

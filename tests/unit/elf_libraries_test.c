@@ -40,14 +40,20 @@ static void remove_place(struct place *p)
 	(void)rmdir(p->dir);
 }
 
-/* A program that needs lib0.so.1, lib1.so.1, ... and looks for them in @missing directories that are not there, then in @dir. */
+/* A program that needs lib0.so.1, lib1.so.1, ... and looks for them in @missing directories that
+ * are not there, then in @dir. */
 static struct elf_object *open_program(size_t needed, size_t missing, const char *dir)
 {
 	static char strings[1 << 16];
 	Elf64_Dyn dynamic[MAX_NEEDED + 2] = {{0}};
 	const struct forged_section sections[] = {
 		{".text", "\x90", {.sh_type = SHT_PROGBITS, .sh_size = 1}},
-		{".dynamic", dynamic, {.sh_type = SHT_DYNAMIC, .sh_size = sizeof(dynamic), .sh_link = 3, .sh_entsize = sizeof(*dynamic)}},
+		{".dynamic",
+		 dynamic,
+		 {.sh_type = SHT_DYNAMIC,
+		  .sh_size = sizeof(dynamic),
+		  .sh_link = 3,
+		  .sh_entsize = sizeof(*dynamic)}},
 		{".dynstr", strings, {.sh_type = SHT_STRTAB, .sh_size = sizeof(strings)}},
 	};
 	_cleanup_close_ int fd = -1;
@@ -119,7 +125,8 @@ static void test_all_opens(void **state)
 	remove_place(&p);
 }
 
-/* Names that no file has, each the end of another: to keep and compare them is not bounded by their number alone. */
+/* Names that no file has, each the end of another: to keep and compare them is not bounded by their
+ * number alone. */
 static void test_long_names(void **state)
 {
 	enum { NAMES = 20000, LENGTH = 1 << 20 };
@@ -127,7 +134,12 @@ static void test_long_names(void **state)
 	static char strings[LENGTH + NAMES + 1];
 	const struct forged_section sections[] = {
 		{".text", "\x90", {.sh_type = SHT_PROGBITS, .sh_size = 1}},
-		{".dynamic", dynamic, {.sh_type = SHT_DYNAMIC, .sh_size = sizeof(dynamic), .sh_link = 3, .sh_entsize = sizeof(*dynamic)}},
+		{".dynamic",
+		 dynamic,
+		 {.sh_type = SHT_DYNAMIC,
+		  .sh_size = sizeof(dynamic),
+		  .sh_link = 3,
+		  .sh_entsize = sizeof(*dynamic)}},
 		{".dynstr", strings, {.sh_type = SHT_STRTAB, .sh_size = sizeof(strings)}},
 	};
 	_cleanup_elf_object_ struct elf_object *o = NULL;

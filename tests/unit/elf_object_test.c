@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The test's own executable is the well-formed input; what is wrong with a file is made by changing a copy of it. */
+/* The test's own executable is the well-formed input; what is wrong with a file is made by changing
+ * a copy of it. */
 #include "elf/libraries.h"
 #include "elf/object.h"
 #include "elf/usdt.h"
@@ -210,7 +211,8 @@ static void test_demangle_bomb(void **state)
 
 	(void)state;
 	for (int i = 0; i < 30; i++)
-		n += (size_t)snprintf(name + n, sizeof(name) - n, "1aIS%c_S%c_E", "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[i],
+		n += (size_t)snprintf(name + n, sizeof(name) - n, "1aIS%c_S%c_E",
+				      "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[i],
 				      "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"[i]);
 	s = elf_demangle(name);
 	assert_non_null(s);
@@ -321,12 +323,16 @@ static void test_many_headers(void **state)
 			many[i].p_type = PT_NULL;
 	for (size_t i = h->e_phnum; i < HEADERS; i++)
 		many[i] = (Elf64_Phdr){.p_type = PT_NOTE,
-				       .p_offset = (uint64_t)st.st_size + HEADERS * sizeof(*many) + i * NOTE,
+				       .p_offset = (uint64_t)st.st_size + HEADERS * sizeof(*many) +
+						   i * NOTE,
 				       .p_filesz = NOTE,
 				       .p_memsz = NOTE,
 				       .p_align = 4};
-	assert_int_equal(pwrite(fd, many, HEADERS * sizeof(*many), st.st_size), HEADERS * sizeof(*many));
-	assert_int_equal(ftruncate(fd, st.st_size + (off_t)(HEADERS * sizeof(*many)) + (off_t)HEADERS * NOTE), 0);
+	assert_int_equal(pwrite(fd, many, HEADERS * sizeof(*many), st.st_size),
+			 HEADERS * sizeof(*many));
+	assert_int_equal(ftruncate(fd, st.st_size + (off_t)(HEADERS * sizeof(*many)) +
+					       (off_t)HEADERS * NOTE),
+			 0);
 	h->e_phoff = (uint64_t)st.st_size;
 	h->e_phnum = HEADERS;
 	assert_int_equal(getrusage(RUSAGE_SELF, &before), 0);
@@ -377,10 +383,18 @@ static void test_large_strings(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_self),	      cmocka_unit_test(test_aliases_and_data), cmocka_unit_test(test_outside),
-		cmocka_unit_test(test_each),	      cmocka_unit_test(test_similar),	       cmocka_unit_test(test_demangle),
-		cmocka_unit_test(test_demangle_bomb), cmocka_unit_test(test_bad_paths),	       cmocka_unit_test(test_foreign),
-		cmocka_unit_test(test_truncated),     cmocka_unit_test(test_corrupt_segments), cmocka_unit_test(test_many_headers),
+		cmocka_unit_test(test_self),
+		cmocka_unit_test(test_aliases_and_data),
+		cmocka_unit_test(test_outside),
+		cmocka_unit_test(test_each),
+		cmocka_unit_test(test_similar),
+		cmocka_unit_test(test_demangle),
+		cmocka_unit_test(test_demangle_bomb),
+		cmocka_unit_test(test_bad_paths),
+		cmocka_unit_test(test_foreign),
+		cmocka_unit_test(test_truncated),
+		cmocka_unit_test(test_corrupt_segments),
+		cmocka_unit_test(test_many_headers),
 		cmocka_unit_test(test_large_strings),
 	};
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Which symbols are one function, by symbols that this file defines as compilers would; and symbols that come packed. */
+/* Which symbols are one function, by symbols that this file defines as compilers would; and symbols
+ * that come packed. */
 #include "elf/demangle.h"
 #include "dwarf/lines.h"
 #include "elf/names.h"
@@ -24,26 +25,37 @@
 
 #include <cmocka.h>
 
-#define FUNCTION(name) ".type \"" name "\", @function\n\"" name "\":\n\tnop\n\tret\n.size \"" name "\", .-\"" name "\"\n"
+#define FUNCTION(name)                                                              \
+	".type \"" name "\", @function\n\"" name "\":\n\tnop\n\tret\n.size \"" name \
+	"\", .-\"" name "\"\n"
 
 __asm__(".text\n"
 	/* whole, with a copy, a part and cold code */
-	FUNCTION("symbols_full") FUNCTION("symbols_full.constprop.0") FUNCTION("symbols_full.part.0") FUNCTION("symbols_full.cold")
-		FUNCTION("symbols_full.constprop.0.cold")
+	FUNCTION("symbols_full") FUNCTION("symbols_full.constprop.0")
+		FUNCTION("symbols_full.part.0") FUNCTION("symbols_full.cold")
+			FUNCTION("symbols_full.constprop.0.cold")
 	/* copies only, parts only, cold only */
-	FUNCTION("symbols_copies.isra.0") FUNCTION("symbols_copies.constprop.1.isra.2") FUNCTION("symbols_copies.part.0")
-		FUNCTION("symbols_parts.part.0") FUNCTION("symbols_parts.part.1") FUNCTION("symbols_parts.part.1.cold")
-			FUNCTION("symbols_frozen.cold.3") FUNCTION("symbols_private.lto_priv.0")
+	FUNCTION("symbols_copies.isra.0") FUNCTION("symbols_copies.constprop.1.isra.2")
+		FUNCTION("symbols_copies.part.0") FUNCTION("symbols_parts.part.0")
+			FUNCTION("symbols_parts.part.1") FUNCTION("symbols_parts.part.1.cold")
+				FUNCTION("symbols_frozen.cold.3")
+					FUNCTION("symbols_private.lto_priv.0")
 	/* C++, two instances of a generic function of Rust by each scheme, Go */
-	FUNCTION("_ZN7symbols3runEi") FUNCTION("_ZN7symbols3runEi.isra.0") FUNCTION("_ZN7symbols3runEi.cold")
-		FUNCTION("_ZN7symbols4rust17h0123456789abcdefE") FUNCTION("_ZN7symbols4rust17hfedcba9876543210E")
-			FUNCTION("_ZN7symbols4rust17hfedcba9876543210E.llvm.123") FUNCTION("_RINvC7symbols3newlEB2_")
-				FUNCTION("_RNvXCs1234_7symbolsNtB2_1TNtB2_5Trait1m")
-					FUNCTION("_ZN45_$LT$symbols..T$u20$as$u20$symbols..Trait$GT$4call17h0123456789abcdefE")
-						FUNCTION("main.(*T).Method") FUNCTION("main.main.func1") FUNCTION("example.com/mod/pkg.Run")
+	FUNCTION("_ZN7symbols3runEi") FUNCTION("_ZN7symbols3runEi.isra.0")
+		FUNCTION("_ZN7symbols3runEi.cold") FUNCTION("_ZN7symbols4rust17h0123456789abcdefE")
+			FUNCTION("_ZN7symbols4rust17hfedcba9876543210E")
+				FUNCTION("_ZN7symbols4rust17hfedcba9876543210E.llvm.123")
+					FUNCTION("_RINvC7symbols3newlEB2_") FUNCTION(
+						"_RNvXCs1234_7symbolsNtB2_1TNtB2_5Trait1m")
+						FUNCTION("_ZN45_$LT$symbols..T$u20$as$u20$symbols.."
+							 "Trait$GT$4call17h0123456789abcdefE")
+							FUNCTION("main.(*T).Method") FUNCTION(
+								"main.main.func1")
+								FUNCTION("example.com/mod/pkg.Run")
 	/* two functions that were folded, with aliases of the first; a class's two constructors */
 	".globl symbols_folded, __symbols_folded, symbols_other\n.weak symbols_by_hand\n"
-	".type symbols_folded, @function\n.type __symbols_folded, @function\n.type symbols_other, @function\n"
+	".type symbols_folded, @function\n.type __symbols_folded, @function\n.type symbols_other, "
+	"@function\n"
 	".type symbols_by_hand, @function\n.type symbols_folded64, @function\n"
 	"symbols_folded: __symbols_folded: symbols_other: symbols_by_hand: symbols_folded64: ret\n"
 	".type _ZN7symbols1CC1Ev, @function\n.type _ZN7symbols1CC2Ev, @function\n"
@@ -52,7 +64,8 @@ __asm__(".text\n"
 	".type _ZN7symbols4turnIiEEvT_, @function\n.type _ZN7symbols4turnIjEEvT_, @function\n"
 	"_ZN7symbols4turnIiEEvT_: _ZN7symbols4turnIjEEvT_: ret\n"
 	/* overloaded, and static in two files */
-	FUNCTION("_ZN7symbols4overEi") FUNCTION("_ZN7symbols4overEd") FUNCTION("symbols_twice.lto_priv.0") FUNCTION("symbols_twice.lto_priv.1")
+	FUNCTION("_ZN7symbols4overEi") FUNCTION("_ZN7symbols4overEd")
+		FUNCTION("symbols_twice.lto_priv.0") FUNCTION("symbols_twice.lto_priv.1")
 	/* one that only chooses another */
 	FUNCTION("symbols_chosen") ".type symbols_chosen, %gnu_indirect_function\n");
 
@@ -100,15 +113,18 @@ static void test_own_length(void **state)
 		enum symbol_kind kind;
 		size_t n = symbol_own_length(cases[i].name, &kind);
 
-		if (n != strlen(cases[i].own) || memcmp(cases[i].name, cases[i].own, n) || kind != cases[i].kind)
+		if (n != strlen(cases[i].own) || memcmp(cases[i].name, cases[i].own, n) ||
+		    kind != cases[i].kind)
 			fail_msg("%s: %zu bytes, kind %d", cases[i].name, n, (int)kind);
 	}
 }
 
-typedef int finder(const struct elf_object *o, const char *name, struct elf_symbol **ret, size_t *ret_n);
+typedef int finder(const struct elf_object *o, const char *name, struct elf_symbol **ret,
+		   size_t *ret_n);
 
 /* What @find says of @name: "a b c". Returns whether there is anything. */
-static bool expect_names(const struct elf_object *o, finder *find, const char *name, const char *wanted, struct elf_symbol *ret_first)
+static bool expect_names(const struct elf_object *o, finder *find, const char *name,
+			 const char *wanted, struct elf_symbol *ret_first)
 {
 	_cleanup_free_ struct elf_symbol *all = NULL;
 	char got[1024] = "";
@@ -117,7 +133,8 @@ static bool expect_names(const struct elf_object *o, finder *find, const char *n
 
 	assert_int_equal(r, *wanted ? 0 : -ENOENT);
 	for (size_t i = 0; i < n; i++)
-		snprintf(got + strlen(got), sizeof(got) - strlen(got), "%s%s", i ? " " : "", all[i].name);
+		snprintf(got + strlen(got), sizeof(got) - strlen(got), "%s%s", i ? " " : "",
+			 all[i].name);
 	if (strcmp(got, wanted))
 		fail_msg("%s: \"%s\", not \"%s\"", name, got, wanted);
 	if (n)
@@ -142,14 +159,18 @@ static void test_code(void **state)
 	static const struct {
 		const char *name, *code;
 	} cases[] = {
-		{"symbols_full", "symbols_full symbols_full.constprop.0 symbols_full.part.0 symbols_full.cold symbols_full.constprop.0.cold"},
+		{"symbols_full", "symbols_full symbols_full.constprop.0 symbols_full.part.0 "
+				 "symbols_full.cold symbols_full.constprop.0.cold"},
 		{"symbols_full.part.0", "symbols_full.part.0"},
-		{"symbols_copies", "symbols_copies.isra.0 symbols_copies.constprop.1.isra.2 symbols_copies.part.0"},
-		{"symbols_parts", "symbols_parts.part.0 symbols_parts.part.1 symbols_parts.part.1.cold"},
+		{"symbols_copies",
+		 "symbols_copies.isra.0 symbols_copies.constprop.1.isra.2 symbols_copies.part.0"},
+		{"symbols_parts",
+		 "symbols_parts.part.0 symbols_parts.part.1 symbols_parts.part.1.cold"},
 		{"symbols_frozen", ""},
 		{"symbols_frozen.cold.3", "symbols_frozen.cold.3"},
 		{"symbols_nothing", ""},
-		{"symbols::run", "_ZN7symbols3runEi _ZN7symbols3runEi.isra.0 _ZN7symbols3runEi.cold"},
+		{"symbols::run",
+		 "_ZN7symbols3runEi _ZN7symbols3runEi.isra.0 _ZN7symbols3runEi.cold"},
 		{"symbols::new::<i32>", "_RINvC7symbols3newlEB2_"},
 	};
 	_cleanup_elf_object_ struct elf_object *o = open_object("/proc/self/exe");
@@ -181,7 +202,8 @@ static void test_entries(void **state)
 	expect_entries(o, "symbols_full", "symbols_full symbols_full.constprop.0");
 	expect_entries(o, "symbols_full.constprop.0", "symbols_full.constprop.0");
 	expect_entries(o, "symbols_full.part.0", "symbols_full.part.0");
-	expect_entries(o, "symbols_copies", "symbols_copies.isra.0 symbols_copies.constprop.1.isra.2");
+	expect_entries(o, "symbols_copies",
+		       "symbols_copies.isra.0 symbols_copies.constprop.1.isra.2");
 	expect_entries(o, "symbols_parts", "symbols_parts.part.0 symbols_parts.part.1");
 	expect_entries(o, "symbols_frozen", "");
 	expect_entries(o, "symbols_frozen.cold.3", "");
@@ -202,11 +224,16 @@ static void test_languages(void **state)
 	expect_entries(o, "symbols::run", "_ZN7symbols3runEi _ZN7symbols3runEi.isra.0");
 	expect_entries(o, "symbols::run(int)", "_ZN7symbols3runEi _ZN7symbols3runEi.isra.0");
 	expect_entries(o, "symbols::rust",
-		       "_ZN7symbols4rust17h0123456789abcdefE _ZN7symbols4rust17hfedcba9876543210E _ZN7symbols4rust17hfedcba9876543210E.llvm.123");
-	expect_entries(o, "_ZN7symbols4rust17hfedcba9876543210E", "_ZN7symbols4rust17hfedcba9876543210E");
+		       "_ZN7symbols4rust17h0123456789abcdefE _ZN7symbols4rust17hfedcba9876543210E "
+		       "_ZN7symbols4rust17hfedcba9876543210E.llvm.123");
+	expect_entries(o, "_ZN7symbols4rust17hfedcba9876543210E",
+		       "_ZN7symbols4rust17hfedcba9876543210E");
 	expect_entries(o, "symbols::new::<i32>", "_RINvC7symbols3newlEB2_");
-	expect_entries(o, "<symbols::T as symbols::Trait>::m", "_RNvXCs1234_7symbolsNtB2_1TNtB2_5Trait1m");
-	expect_entries(o, "<symbols::T as symbols::Trait>::call", "_ZN45_$LT$symbols..T$u20$as$u20$symbols..Trait$GT$4call17h0123456789abcdefE");
+	expect_entries(o, "<symbols::T as symbols::Trait>::m",
+		       "_RNvXCs1234_7symbolsNtB2_1TNtB2_5Trait1m");
+	expect_entries(
+		o, "<symbols::T as symbols::Trait>::call",
+		"_ZN45_$LT$symbols..T$u20$as$u20$symbols..Trait$GT$4call17h0123456789abcdefE");
 	expect_entries(o, "main.(*T).Method", "main.(*T).Method");
 	expect_entries(o, "main.main.func1", "main.main.func1");
 	expect_entries(o, "example.com/mod/pkg.Run", "example.com/mod/pkg.Run");
@@ -218,9 +245,12 @@ static void test_readable(void **state)
 		{"_RNvCs1234_7mycrate3foo", "mycrate::foo"},
 		{"_RNCNvC7mycrate4main0", "mycrate::main::{closure#0}"},
 		{"_RNvXCs1234_7symbolsNtB2_1TNtB2_5Trait1m", "<symbols::T as symbols::Trait>::m"},
-		{"_ZN4main4main28_$u7b$$u7b$closure$u7d$$u7d$17h0123456789abcdefE", "main::main::{{closure}}"},
-		{"_ZN45_$LT$symbols..T$u20$as$u20$symbols..Trait$GT$4call17h0123456789abcdefE", "<symbols::T as symbols::Trait>::call"},
-		{"_ZNSt6vectorIiSaIiEE9push_backEOi", "std::vector<int, std::allocator<int> >::push_back(int&&)"},
+		{"_ZN4main4main28_$u7b$$u7b$closure$u7d$$u7d$17h0123456789abcdefE",
+		 "main::main::{{closure}}"},
+		{"_ZN45_$LT$symbols..T$u20$as$u20$symbols..Trait$GT$4call17h0123456789abcdefE",
+		 "<symbols::T as symbols::Trait>::call"},
+		{"_ZNSt6vectorIiSaIiEE9push_backEOi",
+		 "std::vector<int, std::allocator<int> >::push_back(int&&)"},
 		{"main.(*T).Method", "main.(*T).Method"},
 		{"main.main.func1", "main.main.func1"},
 		{"gopkg.in/yaml%2ev3.Unmarshal", "gopkg.in/yaml%2ev3.Unmarshal"},
@@ -234,11 +264,14 @@ static void test_readable(void **state)
 
 		assert_string_equal(s, cases[i][1]);
 	}
-	assert_true(demangle_is_rust("_ZN4main17h0123456789abcdefE") && demangle_is_rust("_RNvC1a1b"));
-	assert_false(demangle_is_rust("_ZN4main17h0123456789abcdegE") || demangle_is_rust("_ZN2ns1fEi") || demangle_is_rust("main"));
+	assert_true(demangle_is_rust("_ZN4main17h0123456789abcdefE") &&
+		    demangle_is_rust("_RNvC1a1b"));
+	assert_false(demangle_is_rust("_ZN4main17h0123456789abcdegE") ||
+		     demangle_is_rust("_ZN2ns1fEi") || demangle_is_rust("main"));
 }
 
-/* A file as strip leaves one that has mini debug information: no .symtab, and @packed in .gnu_debugdata. Made of this executable. */
+/* A file as strip leaves one that has mini debug information: no .symtab, and @packed in
+ * .gnu_debugdata. Made of this executable. */
 static int stripped(const void *packed, size_t size, char path[64])
 {
 	_cleanup_close_ int in = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
@@ -271,7 +304,8 @@ static int stripped(const void *packed, size_t size, char path[64])
 	for (size_t i = 1; i < h->e_shnum; i++) {
 		if (s[i].sh_type == SHT_SYMTAB)
 			s[i].sh_type = SHT_PROGBITS;
-		if (!placed && s[i].sh_type == SHT_PROGBITS && !(s[i].sh_flags & SHF_ALLOC)) { /* .comment */
+		if (!placed && s[i].sh_type == SHT_PROGBITS &&
+		    !(s[i].sh_flags & SHF_ALLOC)) { /* .comment */
 			s[i].sh_name = 1;
 			s[i].sh_offset = old + sizeof(name);
 			s[i].sh_size = size;
@@ -295,7 +329,9 @@ static void *pack(const void *data, size_t size, size_t *ret_n)
 
 	assert_non_null(out);
 	*ret_n = 0;
-	assert_int_equal(lzma_easy_buffer_encode(0, LZMA_CHECK_CRC32, NULL, data, size, out, ret_n, bound), LZMA_OK);
+	assert_int_equal(
+		lzma_easy_buffer_encode(0, LZMA_CHECK_CRC32, NULL, data, size, out, ret_n, bound),
+		LZMA_OK);
 	return out;
 }
 
@@ -319,7 +355,8 @@ static void test_minidebug(void **state)
 	_cleanup_free_ void *packed = pack_self(&n);
 	char path[64];
 	_cleanup_close_ int fd = stripped(packed, n, path);
-	_cleanup_elf_object_ struct elf_object *o = open_object(path), *self = open_object("/proc/self/exe");
+	_cleanup_elf_object_ struct elf_object *o = open_object(path),
+					       *self = open_object("/proc/self/exe");
 	struct elf_symbol a, b;
 
 	(void)state;
@@ -331,7 +368,8 @@ static void test_minidebug(void **state)
 	assert_true(a.addr == b.addr && a.size == b.size);
 	assert_int_equal(elf_object_function_at(o, a.addr, &b), 0);
 	assert_string_equal(b.name, "symbols_full");
-	expect_entries(o, "symbols_copies", "symbols_copies.isra.0 symbols_copies.constprop.1.isra.2");
+	expect_entries(o, "symbols_copies",
+		       "symbols_copies.isra.0 symbols_copies.constprop.1.isra.2");
 }
 
 static void expect_problem(const void *packed, size_t n, const char *words)
@@ -344,7 +382,8 @@ static void expect_problem(const void *packed, size_t n, const char *words)
 	(void)fd;
 	assert_int_equal(elf_object_find_function(o, "symbols_full", &s), -ENOENT);
 	assert_non_null(elf_object_symbol_problem(o));
-	if (!strstr(elf_object_symbol_problem(o), words) || !strstr(elf_object_symbol_problem(o), path))
+	if (!strstr(elf_object_symbol_problem(o), words) ||
+	    !strstr(elf_object_symbol_problem(o), path))
 		fail_msg("%s", elf_object_symbol_problem(o));
 }
 
@@ -381,7 +420,8 @@ static void test_bad_minidebug(void **state)
 	static const char text[] = "neither packed nor an ELF file";
 	size_t n, n_text, n_bomb;
 	_cleanup_free_ char *packed = pack_self(&n);
-	_cleanup_free_ void *no_elf = pack(text, sizeof(text), &n_text), *empty = pack(text, 0, &n_bomb), *bomb = NULL;
+	_cleanup_free_ void *no_elf = pack(text, sizeof(text), &n_text),
+			    *empty = pack(text, 0, &n_bomb), *bomb = NULL;
 
 	(void)state;
 	expect_problem(empty, n_bomb, "no ELF file");
@@ -397,14 +437,16 @@ static void test_bad_minidebug(void **state)
 /* A function that only the full table has. */
 static int find_full(const char *path, const struct debug_options *options, char **ret_problem)
 {
-	_cleanup_elf_object_ struct elf_object *o = open_object(path), *self = open_object("/proc/self/exe");
+	_cleanup_elf_object_ struct elf_object *o = open_object(path),
+					       *self = open_object("/proc/self/exe");
 	struct elf_symbol a, b;
 	int r;
 
 	elf_object_set_options(o, options);
 	r = elf_object_find_function(o, "symbols_full", &a);
 	if (ret_problem)
-		*ret_problem = elf_object_symbol_problem(o) ? strdup(elf_object_symbol_problem(o)) : NULL;
+		*ret_problem =
+			elf_object_symbol_problem(o) ? strdup(elf_object_symbol_problem(o)) : NULL;
 	assert_int_equal(elf_object_find_function(self, "symbols_full", &b), 0);
 	assert_true(r < 0 || (a.addr == b.addr && a.size == b.size));
 	return r;
@@ -433,7 +475,8 @@ static void test_separate(void **state)
 	assert_non_null(mkdtemp(dir));
 	(void)snprintf(path, sizeof(path), "%s/prog", dir);
 	(void)snprintf(elsewhere, sizeof(elsewhere), "%s/debug", dir);
-	must("cd %s && objcopy --only-keep-debug /proc/%d/exe prog.debug && objcopy --strip-all /proc/%d/exe prog && "
+	must("cd %s && objcopy --only-keep-debug /proc/%d/exe prog.debug && objcopy --strip-all "
+	     "/proc/%d/exe prog && "
 	     "objcopy --add-gnu-debuglink=prog.debug prog",
 	     dir, getpid(), getpid());
 	assert_int_equal(find_full(path, NULL, &problem), 0);
@@ -449,7 +492,8 @@ static void test_separate(void **state)
 	assert_int_equal(find_full(path, &options, &problem), -ENOENT);
 	assert_non_null(strstr(problem, "another build"));
 	free(problem);
-	must("cd %s && objcopy --strip-all /proc/%d/exe debug/prog.debug && objcopy --remove-section=.gnu_debuglink prog && "
+	must("cd %s && objcopy --strip-all /proc/%d/exe debug/prog.debug && objcopy "
+	     "--remove-section=.gnu_debuglink prog && "
 	     "objcopy --add-gnu-debuglink=debug/prog.debug prog",
 	     dir, getpid());
 	assert_int_equal(find_full(path, &options, &problem), -ENOENT);
@@ -505,10 +549,12 @@ static void test_namesakes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sharers),	  cmocka_unit_test(test_namesakes),	cmocka_unit_test(test_own_length),
-		cmocka_unit_test(test_entries),	  cmocka_unit_test(test_code),		cmocka_unit_test(test_indirect),
-		cmocka_unit_test(test_languages), cmocka_unit_test(test_readable),	cmocka_unit_test(test_separate),
-		cmocka_unit_test(test_minidebug), cmocka_unit_test(test_bad_minidebug),
+		cmocka_unit_test(test_sharers),	      cmocka_unit_test(test_namesakes),
+		cmocka_unit_test(test_own_length),    cmocka_unit_test(test_entries),
+		cmocka_unit_test(test_code),	      cmocka_unit_test(test_indirect),
+		cmocka_unit_test(test_languages),     cmocka_unit_test(test_readable),
+		cmocka_unit_test(test_separate),      cmocka_unit_test(test_minidebug),
+		cmocka_unit_test(test_bad_minidebug),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The notes of USDT probes: those that this file has, and what becomes of them when their bytes are others. */
+/* The notes of USDT probes: those that this file has, and what becomes of them when their bytes are
+ * others. */
 #include "elf/object.h"
 #include "elf/usdt.h"
 
@@ -22,18 +23,21 @@
 #include "elf_forged.h"
 
 /* As <sys/sdt.h> writes them. */
-#define NOTE(place, semaphore, provider, name)                                                                                         \
-	".balign 4\n.4byte 8, 9f - 8f, 3\n.asciz \"stapsdt\"\n8: .8byte " place "\n.8byte 0\n.8byte " semaphore "\n.asciz \"" provider \
-	"\"\n.asciz \"" name "\"\n.asciz \"8@%rax\"\n9: .balign 4\n"
+#define NOTE(place, semaphore, provider, name)                                      \
+	".balign 4\n.4byte 8, 9f - 8f, 3\n.asciz \"stapsdt\"\n8: .8byte " place     \
+	"\n.8byte 0\n.8byte " semaphore "\n.asciz \"" provider "\"\n.asciz \"" name \
+	"\"\n.asciz \"8@%rax\"\n9: .balign 4\n"
 void usdt_test_place(void);
 extern unsigned short usdt_test_semaphore;
 unsigned short usdt_test_semaphore = 1;
-__asm__(".text\n.globl usdt_test_place\n.type usdt_test_place, @function\nusdt_test_place: nop\nnop\nret\n"
+__asm__(".text\n.globl usdt_test_place\n.type usdt_test_place, @function\nusdt_test_place: "
+	"nop\nnop\nret\n"
 	".size usdt_test_place, . - usdt_test_place\n"
 	".pushsection .note.stapsdt, \"\", \"note\"\n" NOTE("usdt_test_place", "0", "prov", "first")
 		NOTE("usdt_test_place + 1", "usdt_test_semaphore", "prov", "second")
 	/* What another tool could put there. */
-	".balign 4\n.4byte 4, 0, 1\n.asciz \"GNU\"\n" NOTE("usdt_test_place + 2", "0", "other", "first") ".popsection\n");
+	".balign 4\n.4byte 4, 0, 1\n.asciz \"GNU\"\n" NOTE("usdt_test_place + 2", "0", "other",
+							   "first") ".popsection\n");
 
 struct seen {
 	const struct elf_object *o;
@@ -53,7 +57,8 @@ static int see(const struct usdt_probe *p, void *arg)
 	assert_true(*p->provider && *p->name);
 	assert_true(elf_object_is_code(s->o, p->vaddr));
 	if (s->n < 16) {
-		(void)snprintf(s->all[s->n].text, sizeof(s->all[0].text), "%s:%s", p->provider, p->name);
+		(void)snprintf(s->all[s->n].text, sizeof(s->all[0].text), "%s:%s", p->provider,
+			       p->name);
 		s->all[s->n].vaddr = p->vaddr;
 		s->all[s->n].semaphore = p->semaphore;
 	}
@@ -80,7 +85,8 @@ static void own_notes(void **state)
 		assert_int_equal(s.all[i].vaddr, place.addr + i);
 	assert_int_equal(s.all[0].semaphore, 0);
 	/* It is where the program has it: as far from the place as in memory. */
-	assert_int_equal(s.all[1].semaphore - place.addr, (uintptr_t)&usdt_test_semaphore - (uintptr_t)usdt_test_place);
+	assert_int_equal(s.all[1].semaphore - place.addr,
+			 (uintptr_t)&usdt_test_semaphore - (uintptr_t)usdt_test_place);
 	s = (struct seen){.o = o, .stop_at = 2};
 	assert_int_equal(usdt_each(o, see, &s), 77);
 	assert_int_equal(s.n, 2);
@@ -116,7 +122,9 @@ static struct copy copy_self(void)
 	h = (Elf64_Ehdr *)(void *)c.bytes;
 	sections = (Elf64_Shdr *)(void *)(c.bytes + h->e_shoff);
 	for (size_t i = 0; i < h->e_shnum; i++)
-		if (!strcmp((char *)c.bytes + sections[h->e_shstrndx].sh_offset + sections[i].sh_name, ".note.stapsdt"))
+		if (!strcmp((char *)c.bytes + sections[h->e_shstrndx].sh_offset +
+				    sections[i].sh_name,
+			    ".note.stapsdt"))
 			c.section = &sections[i];
 	assert_non_null(c.section);
 	return c;
@@ -211,7 +219,9 @@ static void many_sections(void **state)
 	} __attribute__((packed)) notes[NOTES];
 	const struct forged_section sections[] = {
 		{".text", "\x90\x90", {.sh_type = SHT_PROGBITS, .sh_size = 2}},
-		{".note.stapsdt", notes, {.sh_type = SHT_NOTE, .sh_size = sizeof(notes), .sh_addralign = 4}},
+		{".note.stapsdt",
+		 notes,
+		 {.sh_type = SHT_NOTE, .sh_size = sizeof(notes), .sh_addralign = 4}},
 	};
 	_cleanup_elf_object_ struct elf_object *o = NULL;
 	_cleanup_close_ int fd = -1;

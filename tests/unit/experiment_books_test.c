@@ -240,7 +240,8 @@ static void assert_untimed(uint64_t delta)
 
 static void what_cannot_be_timed_is_not(void **state)
 {
-	const struct backend_point good = {.visits = 2, .first_ns = 100 * SEC + 1, .last_ns = 100 * SEC + 50};
+	const struct backend_point good = {
+		.visits = 2, .first_ns = 100 * SEC + 1, .last_ns = 100 * SEC + 50};
 
 	(void)state;
 	assert_untimed(0);

@@ -49,7 +49,8 @@ static void check_lengths(size_t from, size_t to, uint64_t ns)
 		assert_true(fabs((double)records[i].elapsed - (double)ns) < (double)ns / 20);
 }
 
-/* Each experiment is as long as 25 visits take, also the first one, and those of the line that has few samples. The load changes in each rest. */
+/* Each experiment is as long as 25 visits take, also the first one, and those of the line that has
+ * few samples. The load changes in each rest. */
 static void experiments_follow_the_load(void **state)
 {
 	uint64_t since, burst = 0;
@@ -68,7 +69,8 @@ static void experiments_follow_the_load(void **state)
 		assert_int_equal(runner_step(runner, fake.now, &next), 0);
 		if (fake.running && burst) {
 			/* What is sampled before it: twice the burst that was before. */
-			assert_true(fabs((double)(fake.now - since) / (2 * (double)burst) - 1) < 0.05);
+			assert_true(fabs((double)(fake.now - since) / (2 * (double)burst) - 1) <
+				    0.05);
 			burst = 0;
 		}
 		if (fake.resting && !was) {
@@ -84,7 +86,8 @@ static void experiments_follow_the_load(void **state)
 	assert_true(first > 80);
 }
 
-/* A load that falls within a burst leaves some experiments with too few visits. Those after it are longer, but not for good. */
+/* A load that falls within a burst leaves some experiments with too few visits. Those after it are
+ * longer, but not for good. */
 static void one_experiment_with_few_visits_is_forgotten(void **state)
 {
 	(void)state;
@@ -104,7 +107,8 @@ static void one_experiment_with_few_visits_is_forgotten(void **state)
 	check_lengths(60, 80, 25 * MSEC);
 }
 
-/* How long the rests are is drawn anew each time: they must not fall in step with what the program does. */
+/* How long the rests are is drawn anew each time: they must not fall in step with what the program
+ * does. */
 static void rests_differ(void **state)
 {
 	uint64_t rests[12], shortest = UINT64_MAX, longest = 0, since = 0;
@@ -130,8 +134,9 @@ static void rests_differ(void **state)
 	assert_true(longest > shortest + shortest / 2);
 }
 
-/* While a line is tried, the others have fewer samples than their share: those do not count, however much of what is sampled they are. Of the program
- * above, A has a quarter of the samples and B half. */
+/* While a line is tried, the others have fewer samples than their share: those do not count,
+ * however much of what is sampled they are. Of the program above, A has a quarter of the samples
+ * and B half. */
 static void lines_are_drawn_by_what_is_sampled_between(void **state)
 {
 	double of_b = 0;
@@ -148,7 +153,8 @@ static void lines_are_drawn_by_what_is_sampled_between(void **state)
 	assert_true(fabs(of_b - 0.5) < 4 * 0.5 / sqrt((double)n_records));
 }
 
-/* Whatever is tried: the global delay has no more than its share of the time. A speedup of 75 % makes it grow by up to three quarters. */
+/* Whatever is tried: the global delay has no more than its share of the time. A speedup of 75 %
+ * makes it grow by up to three quarters. */
 static void pauses_take_no_more_than_they_may(void **state)
 {
 	double growth = 0;
@@ -214,13 +220,18 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(experiments_take_their_share, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(experiments_follow_the_load, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(one_experiment_with_few_visits_is_forgotten, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(one_experiment_with_few_visits_is_forgotten, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(rests_differ, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(lines_are_drawn_by_what_is_sampled_between, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(pauses_take_no_more_than_they_may, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(an_experiment_that_went_too_far_is_not_recorded, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(lines_are_drawn_by_what_is_sampled_between, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(pauses_take_no_more_than_they_may, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(an_experiment_that_went_too_far_is_not_recorded,
+						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_failure_to_rest_ends_the_run, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(without_a_duty_cycle_there_is_no_rest, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(without_a_duty_cycle_there_is_no_rest, set_up,
+						tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Whole runs on the simulated program, whose causal profile is arithmetic; and runs of one chosen line. */
+/* Whole runs on the simulated program, whose causal profile is arithmetic; and runs of one chosen
+ * line. */
 #include "experiment/runner.h"
 
 #include "experiment_fake.h"
@@ -36,7 +37,8 @@ static size_t line_index(const char *line)
 	return strcmp(line, LINE_A) == 0 ? 0 : strcmp(line, LINE_B) == 0 ? 1 : 2;
 }
 
-static int sink(void *arg, const struct profile_experiment *x, const struct profile_point *points, size_t n_points)
+static int sink(void *arg, const struct profile_experiment *x, const struct profile_point *points,
+		size_t n_points)
 {
 	struct run *run = arg;
 	size_t speedup = (size_t)(x->speedup * 4);
@@ -47,7 +49,8 @@ static int sink(void *arg, const struct profile_experiment *x, const struct prof
 	c->visits += (double)points[0].delta;
 	c->experiments++;
 	run->n++;
-	run->fingerprint = (run->fingerprint + line_index(x->selected) * SPEEDUPS + speedup + 1) * 1099511628211ULL;
+	run->fingerprint = (run->fingerprint + line_index(x->selected) * SPEEDUPS + speedup + 1) *
+			   1099511628211ULL;
 	run->selected = x->selected;
 	run->function = x->function;
 	run->speedup = x->speedup;
@@ -115,7 +118,8 @@ static void the_effects_are_the_program_s(void **state)
 
 		for (size_t s = 1; s < SPEEDUPS; s++) {
 			const struct cell *c = &run.cells[line][s];
-			double effect = 1 - (c->duration / c->visits) / (zero->duration / zero->visits);
+			double effect =
+				1 - (c->duration / c->visits) / (zero->duration / zero->visits);
 			double truth = line == 1 ? 0 : (double)s / 4 / 2;
 
 			assert_true(c->experiments > 10);
@@ -124,8 +128,9 @@ static void the_effects_are_the_program_s(void **state)
 	}
 }
 
-/* Of 2 s of CPU time in each second, 1 s is B's, a half each A's and C's. While B is selected the first thread is stopped
- * for a share of the time: that must not draw B more often (57 % if the experiment's own samples counted). */
+/* Of 2 s of CPU time in each second, 1 s is B's, a half each A's and C's. While B is selected the
+ * first thread is stopped for a share of the time: that must not draw B more often (57 % if the
+ * experiment's own samples counted). */
 static void lines_are_drawn_in_proportion_to_time(void **state)
 {
 	struct runner_options o = defaults(6);
@@ -140,7 +145,8 @@ static void lines_are_drawn_in_proportion_to_time(void **state)
 			per_line[line] += run.cells[line][s].experiments;
 		zeros += run.cells[line][0].experiments;
 		/* Speedups are drawn apart from lines: each line has its share of zeros. */
-		assert_true(fabs((double)run.cells[line][0].experiments / (double)per_line[line] - 1.0 / 3) < 0.06);
+		assert_true(fabs((double)run.cells[line][0].experiments / (double)per_line[line] -
+				 1.0 / 3) < 0.06);
 	}
 	assert_true(run.n > 3800);
 	assert_true(fabs((double)per_line[0] / (double)run.n - 0.25) < 0.03);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A simulated program, its ledger and its clock, behind the calls that experiments make.
  *
- * Two threads run all the time. The first makes a round of round_ns, ROUND_NS unless a test says else, half in line A, half in line C, and then
- * visits the progress point; the second is in line B and nobody waits for it. So s % off A or C takes s/2 % off the period, and s % off B nothing. */
+ * Two threads run all the time. The first makes a round of round_ns, ROUND_NS unless a test says
+ * else, half in line A, half in line C, and then visits the progress point; the second is in line B
+ * and nobody waits for it. So s % off A or C takes s/2 % off the period, and s % off B nothing. */
 #pragma once
 
 #include "experiment/backend.h"
@@ -18,7 +19,8 @@
 #define LINE_A "src/a.c:10"
 #define LINE_B "src/b.c:20"
 #define LINE_C "src/a.c:30"
-/* A third thread waits there for wait_share of the time, for wait_ns each time. Nobody waits for it. */
+/* A third thread waits there for wait_share of the time, for wait_ns each time. Nobody waits for
+ * it. */
 #define LINE_W "src/w.c:40 [disk]"
 
 struct fake_code {
@@ -28,8 +30,9 @@ struct fake_code {
 };
 
 static const struct fake_code fake_code[] = {
-	{0x1000, 0x1100, LINE_A, "alpha", 0},  {0x2000, 0x2100, LINE_B, "beta", 0},  {0x3000, 0x3100, LINE_C, NULL, 0},
-	{0x4000, 0x4100, LINE_W, "wait", 0},   {0x3200, 0x3300, LINE_C, "gamma", 0}, {0x8000, 0x8100, NULL, NULL, -ENODATA},
+	{0x1000, 0x1100, LINE_A, "alpha", 0},  {0x2000, 0x2100, LINE_B, "beta", 0},
+	{0x3000, 0x3100, LINE_C, NULL, 0},     {0x4000, 0x4100, LINE_W, "wait", 0},
+	{0x3200, 0x3300, LINE_C, "gamma", 0},  {0x8000, 0x8100, NULL, NULL, -ENODATA},
 	{0x10000, 0x80000, LINE_B, "beta", 0},
 };
 
@@ -37,14 +40,15 @@ static const struct fake_code fake_code[] = {
 
 struct fake {
 	uint64_t now;
-	char calls[4096];	    /* one letter a call: b e r(est) s(napshot) o d(rain) n(ame) i(ntervals) */
-	char fails;		    /* the letter of the call that fails, with -EIO */
-	bool idle;		    /* the program sleeps */
-	bool unloaded;		    /* no line has code */
-	const char *gone;	    /* this line has none */
-	bool running;		    /* between begin and end */
-	bool resting;		    /* nothing is sampled */
-	size_t names;		    /* calls of name() */
+	char calls[4096]; /* one letter a call: b e r(est) s(napshot) o d(rain) n(ame) i(ntervals)
+			   */
+	char fails;	  /* the letter of the call that fails, with -EIO */
+	bool idle;	  /* the program sleeps */
+	bool unloaded;	  /* no line has code */
+	const char *gone; /* this line has none */
+	bool running;	  /* between begin and end */
+	bool resting;	  /* nothing is sampled */
+	size_t names;	  /* calls of name() */
 	struct backend_setup setup; /* of the last begin; intervals is our copy */
 	struct backend_interval intervals[BACKEND_MAX_INTERVALS];
 	struct backend_totals totals;
@@ -52,8 +56,9 @@ struct fake {
 	double ticks[3];       /* not yet drained, of A, B, C */
 	uint64_t round_ns;
 	double wait_share, waited;
-	uint64_t wait_ns, tick_weight_ns; /* what a wait takes, and what a sample of a line stands for */
-	struct backend_sample extra[4];	  /* more to drain at the next call */
+	uint64_t wait_ns,
+		tick_weight_ns; /* what a wait takes, and what a sample of a line stands for */
+	struct backend_sample extra[4]; /* more to drain at the next call */
 	size_t n_extra;
 };
 
@@ -78,7 +83,8 @@ static inline void fake_advance(struct fake *f, uint64_t now)
 {
 	double ns = now > f->now ? (double)(now - f->now) : 0;
 	double s = f->running ? f->setup.speedup : 0;
-	/* Shares of the wall clock: the first thread's running, G's growth. The second thread's hits stop the first. */
+	/* Shares of the wall clock: the first thread's running, G's growth. The second thread's
+	 * hits stop the first. */
 	double first = fake_selected(f) == 'B' ? 1 - s : 1;
 	double rise = fake_selected(f) == 'B' ? s : s / 2;
 
@@ -159,13 +165,16 @@ static inline int fake_samples(void *b, struct backend_sample **ret, size_t *ret
 		uint64_t count = (uint64_t)f->ticks[i];
 
 		if (count > 0)
-			list[n++] = (struct backend_sample){.addr = addresses[i], .count = count, .ns = count * f->tick_weight_ns};
+			list[n++] = (struct backend_sample){.addr = addresses[i],
+							    .count = count,
+							    .ns = count * f->tick_weight_ns};
 		f->ticks[i] -= (double)count;
 	}
 	if (f->wait_ns && f->waited >= (double)f->wait_ns) {
 		uint64_t waits = (uint64_t)f->waited / f->wait_ns;
 
-		list[n++] = (struct backend_sample){.addr = 0x4010, .count = waits, .ns = waits * f->wait_ns, .wait = true};
+		list[n++] = (struct backend_sample){
+			.addr = 0x4010, .count = waits, .ns = waits * f->wait_ns, .wait = true};
 		f->waited -= (double)(waits * f->wait_ns);
 	}
 	for (size_t i = 0; i < f->n_extra; i++)
@@ -187,7 +196,8 @@ static inline int fake_owed(void *b, struct backend_owed *ret)
 	return 0;
 }
 
-static inline int fake_name(void *b, uint64_t addr, const char **ret_line, const char **ret_function)
+static inline int fake_name(void *b, uint64_t addr, const char **ret_line,
+			    const char **ret_function)
 {
 	struct fake *f = b;
 	int err = fake_call(f, 'n');
@@ -217,7 +227,8 @@ static inline bool fake_matches(const char *written, const char *line)
 	return strcmp(written, line) == 0 || (slash && strcmp(written, slash + 1) == 0);
 }
 
-static inline int fake_intervals(void *b, const char *line, struct backend_interval *ret, size_t *ret_n)
+static inline int fake_intervals(void *b, const char *line, struct backend_interval *ret,
+				 size_t *ret_n)
 {
 	struct fake *f = b;
 	int err = fake_call(f, 'i');
@@ -233,7 +244,9 @@ static inline int fake_intervals(void *b, const char *line, struct backend_inter
 		if (!c->line)
 			continue;
 		/* "either" stands for two lines, as a bare file name can. */
-		if (fake_matches(line, c->line) || (strcmp(line, "either") == 0 && strcmp(c->line, LINE_C) != 0 && strcmp(c->line, LINE_W) != 0))
+		if (fake_matches(line, c->line) ||
+		    (strcmp(line, "either") == 0 && strcmp(c->line, LINE_C) != 0 &&
+		     strcmp(c->line, LINE_W) != 0))
 			ret[n++] = (struct backend_interval){c->lo, c->hi};
 	}
 	if (n == 0)

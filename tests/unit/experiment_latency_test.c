@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a latency point measured goes from the backend to the sink with its experiment, and nowhere else. */
+/* What a latency point measured goes from the backend to the sink with its experiment, and nowhere
+ * else. */
 #include "experiment/books.h"
 #include "experiment/runner.h"
 
@@ -40,7 +41,8 @@ static int measure(void *b, size_t index, struct backend_latency *ret)
 	return 0;
 }
 
-static int sink(void *arg, const struct profile_experiment *x, const struct profile_point *points, size_t n_points)
+static int sink(void *arg, const struct profile_experiment *x, const struct profile_point *points,
+		size_t n_points)
 {
 	const struct profile_latency *l = points[1].latency;
 
@@ -50,8 +52,8 @@ static int sink(void *arg, const struct profile_experiment *x, const struct prof
 	assert_null(points[0].latency);
 	assert_null(points[2].latency);
 	assert_non_null(l);
-	assert_true(l->sum_ns == -5 && l->unmatched == 1 && l->unended == 2 && l->crossed == 3 && l->lost == 4 && l->in_flight_begin == 6 &&
-		    l->in_flight_end == 7);
+	assert_true(l->sum_ns == -5 && l->unmatched == 1 && l->unended == 2 && l->crossed == 3 &&
+		    l->lost == 4 && l->in_flight_begin == 6 && l->in_flight_end == 7);
 	assert_int_equal(l->n_buckets, 2);
 	assert_int_equal(l->buckets[0].bucket, 10);
 	assert_int_equal(l->buckets[0].count, ++sunk);
@@ -62,9 +64,14 @@ static int sink(void *arg, const struct profile_experiment *x, const struct prof
 static struct runner *open_runner(void)
 {
 	static const char *const names[] = {"round", "request", "coz"};
-	static const enum profile_point_kind kinds[] = {PROFILE_THROUGHPUT, PROFILE_LATENCY, PROFILE_LATENCY};
-	static const struct runner_options o = {
-		.experiment_ns = 100 * MSEC, .fixed_line = LINE_A, .fixed_speedup = 0.5, .point_names = names, .point_kinds = kinds, .n_points = 3};
+	static const enum profile_point_kind kinds[] = {PROFILE_THROUGHPUT, PROFILE_LATENCY,
+							PROFILE_LATENCY};
+	static const struct runner_options o = {.experiment_ns = 100 * MSEC,
+						.fixed_line = LINE_A,
+						.fixed_speedup = 0.5,
+						.point_names = names,
+						.point_kinds = kinds,
+						.n_points = 3};
 	struct runner *r;
 
 	fake_init(&fake);
@@ -115,7 +122,8 @@ static void a_failure_ends_the_run(void **state)
 
 static void without_such_points(void **state)
 {
-	struct profile_point p = {.kind = PROFILE_LATENCY, .latency = calloc(1, sizeof(*p.latency))};
+	struct profile_point p = {.kind = PROFILE_LATENCY,
+				  .latency = calloc(1, sizeof(*p.latency))};
 
 	(void)state;
 	/* What an earlier experiment left goes. */

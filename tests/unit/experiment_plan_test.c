@@ -22,7 +22,8 @@ static size_t cell(double speedup)
 	return 0;
 }
 
-/* Four standard deviations of a binomial count: the seeds are fixed, so a failure is a fault or another generator. */
+/* Four standard deviations of a binomial count: the seeds are fixed, so a failure is a fault or
+ * another generator. */
 static void assert_share(uint64_t count, double p)
 {
 	double sd = sqrt(DRAWS * p * (1 - p));
@@ -74,7 +75,8 @@ static void a_deck_holds_every_cell(void **state)
 	plan_free(&p);
 }
 
-/* Three lines, one of which is drawn once in ten times: of its speedups, four in a row are from four quarters, and each comes as often as any other.
+/* Three lines, one of which is drawn once in ten times: of its speedups, four in a row are from
+ * four quarters, and each comes as often as any other.
  */
 static void few_experiments_are_spread(void **state)
 {
@@ -118,7 +120,8 @@ static void a_seed_repeats_and_another_differs(void **state)
 	for (size_t i = 0; i < 200; i++) {
 		double s = plan_speedup(&a, &lines[0], NULL);
 
-		/* Draws of lines in between, as many as the program's timing brings, leave the speedups alone. */
+		/* Draws of lines in between, as many as the program's timing brings, leave the
+		 * speedups alone. */
 		for (size_t k = 0; k < i % 3; k++)
 			(void)plan_sample(&b, 100);
 		assert_true(s == plan_speedup(&b, &lines[1], NULL));
@@ -222,7 +225,8 @@ static void plenty_makes_experiments_short(void **state)
 static void in_bursts_they_are_shorter(void **state)
 {
 	/* 25 visits, however seldom the line is sampled. */
-	const struct plan_pace pace = {250, 4000, 0, true}, seldom = {250, 1, 0, true}, unknown = {0, 4000, 0, true};
+	const struct plan_pace pace = {250, 4000, 0, true}, seldom = {250, 1, 0, true},
+			       unknown = {0, 4000, 0, true};
 
 	(void)state;
 	assert_int_equal(plan_length(20000000, 500000000, &pace), 100000000);
@@ -249,11 +253,16 @@ static void values_out_of_range_are_refused(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(speedups_follow_the_weights), cmocka_unit_test(a_deck_holds_every_cell),
-		cmocka_unit_test(few_experiments_are_spread),  cmocka_unit_test(a_seed_repeats_and_another_differs),
-		cmocka_unit_test(samples_are_equally_likely),  cmocka_unit_test(fixed_and_degenerate_plans),
-		cmocka_unit_test(the_last_ones_slow),	       cmocka_unit_test(plenty_makes_experiments_short),
-		cmocka_unit_test(in_bursts_they_are_shorter),  cmocka_unit_test(values_out_of_range_are_refused),
+		cmocka_unit_test(speedups_follow_the_weights),
+		cmocka_unit_test(a_deck_holds_every_cell),
+		cmocka_unit_test(few_experiments_are_spread),
+		cmocka_unit_test(a_seed_repeats_and_another_differs),
+		cmocka_unit_test(samples_are_equally_likely),
+		cmocka_unit_test(fixed_and_degenerate_plans),
+		cmocka_unit_test(the_last_ones_slow),
+		cmocka_unit_test(plenty_makes_experiments_short),
+		cmocka_unit_test(in_bursts_they_are_shorter),
+		cmocka_unit_test(values_out_of_range_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

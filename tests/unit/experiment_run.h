@@ -24,7 +24,8 @@ static size_t n_records, n_last_points;
 static int sink_returns;
 static uint64_t next;
 
-static inline int sink(void *arg, const struct profile_experiment *x, const struct profile_point *points, size_t n_points)
+static inline int sink(void *arg, const struct profile_experiment *x,
+		       const struct profile_point *points, size_t n_points)
 {
 	assert_ptr_equal(arg, &n_records);
 	assert_true(n_records < MAX_RECORDS);

@@ -43,7 +43,8 @@ static void an_experiment_takes_its_time(void **state)
 	assert_int_equal(next, begin + 500 * MSEC);
 	assert_string_equal(fake.calls, "");
 
-	/* end, then the last reading, then the debts; then the experiment's samples are put aside. */
+	/* end, then the last reading, then the debts; then the experiment's samples are put aside.
+	 */
 	memset(fake.calls, 0, sizeof(fake.calls));
 	run_until(next);
 	assert_string_equal(fake.calls, "esod");
@@ -53,7 +54,8 @@ static void an_experiment_takes_its_time(void **state)
 	assert_int_equal(records[0].owed, 123);
 	assert_int_equal(records[0].threads, 2);
 
-	/* Nobody is slowed down in the pause between; then samples, intervals, begin, the first reading. */
+	/* Nobody is slowed down in the pause between; then samples, intervals, begin, the first
+	 * reading. */
 	assert_int_equal(next, begin + 510 * MSEC);
 	assert_false(fake.running);
 	memset(fake.calls, 0, sizeof(fake.calls));
@@ -135,7 +137,9 @@ static void many_visits_shorten_all_but_the_first(void **state)
 	assert_true(n_records >= 10);
 	assert_int_equal(records[0].elapsed, 500 * MSEC);
 	for (size_t i = 1; i < n_records; i++) {
-		assert_in_range(records[i].elapsed, 249 * MSEC, 335 * MSEC); /* at 50 % every second visit of the first experiment is missing */
+		assert_in_range(records[i].elapsed, 249 * MSEC,
+				335 * MSEC); /* at 50 % every second visit of the first experiment
+						is missing */
 		assert_int_equal(records[i].elapsed, records[1].elapsed);
 	}
 	assert_in_range(fake.setup.settling_ns, 24 * MSEC, 34 * MSEC);
@@ -412,25 +416,36 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_whole_run_is_one_experiment, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(half_a_run_is_none, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_dropped_one_is_followed_by_another, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_dropped_one_is_followed_by_another, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(a_dropped_run_is_over, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(its_first_part_is_told_apart, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(an_experiment_takes_its_time, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_late_step_makes_a_longer_experiment, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_late_step_makes_a_longer_experiment, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(without_a_sample_it_waits, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_line_whose_code_is_gone_is_not_drawn, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(few_visits_lengthen_the_next_ones, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(many_visits_shorten_all_but_the_first, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_line_whose_code_is_gone_is_not_drawn, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(few_visits_lengthen_the_next_ones, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(many_visits_shorten_all_but_the_first, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(latencies_need_the_full_length, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(an_experiment_without_visits_is_recorded, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(enough_visits_of_one_point_are_enough, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(an_experiment_without_visits_is_recorded, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(enough_visits_of_one_point_are_enough, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(without_points_the_length_stays, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_point_may_be_added_while_it_runs, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(the_program_s_end_closes_the_books, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_stub_of_an_experiment_is_not_recorded, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_point_may_be_added_while_it_runs, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(the_program_s_end_closes_the_books, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(a_stub_of_an_experiment_is_not_recorded, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(freeing_ends_the_experiment, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_sink_can_stop_the_run, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(every_failure_of_the_backend_ends_the_run, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(every_failure_of_the_backend_ends_the_run, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(options_are_checked, set_up, tear_down),
 	};
 

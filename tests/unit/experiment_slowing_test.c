@@ -14,7 +14,8 @@
 
 static char why[256];
 
-/* Two threads half of whose time is in the line, which they visit for @visit_ns; sampled each 0.5 ms of that, with a probe of 1 us. */
+/* Two threads half of whose time is in the line, which they visit for @visit_ns; sampled each 0.5
+ * ms of that, with a probe of 1 us. */
 static struct slowing_seen seen(uint64_t elapsed_ns, uint64_t visit_ns)
 {
 	return (struct slowing_seen){
@@ -87,7 +88,11 @@ static void what_is_not_known_is_not_guessed(void **state)
 	assert_int_equal(judged(x), SLOWING_BY_PROBE);
 	x.elapsed_ns = 900 * MSEC;
 	assert_int_equal(judged(x), SLOWING_OPEN);
-	x = (struct slowing_seen){.elapsed_ns = 1000 * MSEC, .cost_ns = 1000, .samples = 500, .line_ns = MSEC, .most = 0.5};
+	x = (struct slowing_seen){.elapsed_ns = 1000 * MSEC,
+				  .cost_ns = 1000,
+				  .samples = 500,
+				  .line_ns = MSEC,
+				  .most = 0.5};
 	assert_int_equal(judged(x), SLOWING_BY_SAMPLES);
 	assert_non_null(strstr(why, "no visit"));
 }

@@ -37,7 +37,8 @@ static void drain(const struct backend_sample *samples, size_t n)
 
 static void samples_are_summed_by_line(void **state)
 {
-	static const struct backend_sample samples[] = {{0x1000, 3, .ns = 30}, {0x3010, 5, .ns = 1}, {0x10ff, 4, .ns = 7}, {0x3210, 9}};
+	static const struct backend_sample samples[] = {
+		{0x1000, 3, .ns = 30}, {0x3010, 5, .ns = 1}, {0x10ff, 4, .ns = 7}, {0x3210, 9}};
 	struct profile_samples *list;
 	struct tally_sums sums;
 	size_t n;
@@ -143,8 +144,9 @@ static int own_names(void *b, uint64_t addr, const char **ret_line, const char *
 /* Three samples of C, inlined by calls in A and B; and those of A that call something, once. */
 static void lines_that_inlined_it_count(void **state)
 {
-	static const struct backend_sample samples[] = {
-		{.addr = 0x3000, .count = 3}, {.addr = 0x3000, .count = 5, .more = true}, {.addr = 0x1000, .count = 5}};
+	static const struct backend_sample samples[] = {{.addr = 0x3000, .count = 3},
+							{.addr = 0x3000, .count = 5, .more = true},
+							{.addr = 0x1000, .count = 5}};
 	struct backend_ops ops = fake_ops;
 	struct profile_samples *list;
 	struct tally_sums sums;
@@ -179,8 +181,10 @@ static const char *inlined_of(void *b, uint64_t addr)
 
 static void inlined_copies_are_counted(void **state)
 {
-	static const struct backend_sample samples[] = {
-		{.addr = 0x1000, .count = 3}, {.addr = 0x1001, .count = 4}, {.addr = 0x1002, .count = 5}, {.addr = 0x1003, .count = 6}};
+	static const struct backend_sample samples[] = {{.addr = 0x1000, .count = 3},
+							{.addr = 0x1001, .count = 4},
+							{.addr = 0x1002, .count = 5},
+							{.addr = 0x1003, .count = 6}};
 	struct backend_ops ops = fake_ops;
 	struct profile_samples *list;
 	size_t n;
@@ -203,7 +207,8 @@ static void inlined_copies_are_counted(void **state)
 
 static void an_address_is_named_once(void **state)
 {
-	static const struct backend_sample samples[] = {{0x1000, 1}, {0x8000, 1}, {0x9000, 1}, {0x1001, 1}};
+	static const struct backend_sample samples[] = {
+		{0x1000, 1}, {0x8000, 1}, {0x9000, 1}, {0x1001, 1}};
 
 	(void)state;
 	for (size_t i = 0; i < 10; i++)
@@ -261,10 +266,12 @@ static void recent_samples_are_numbered(void **state)
 	assert_int_equal(sums.tried, 1);
 }
 
-/* What one thread waits for the whole of a run of 100, what two do together, and what is too long. */
+/* What one thread waits for the whole of a run of 100, what two do together, and what is too long.
+ */
 static void waits_are_drawn_by_time(void **state)
 {
-	static const struct backend_sample samples[] = {{0x1000, 2, .ns = 2}, {0x4000, 10, .ns = 40, .wait = true}};
+	static const struct backend_sample samples[] = {{0x1000, 2, .ns = 2},
+							{0x4000, 10, .ns = 40, .wait = true}};
 	struct tally_waits w = {.kinds = UINT32_MAX, .run_ns = 100, .longest_ns = 4};
 	struct profile_samples *list;
 	struct tally_line *line;
@@ -292,7 +299,8 @@ static void waits_are_drawn_by_time(void **state)
 	w.longest_ns = 3;
 	assert_int_equal(tally_waiting(tally, &w, &executed), 0);
 	assert_null(tally_nth_waiting(tally, &w, 0));
-	w = (struct tally_waits){.kinds = UINT32_MAX, .run_ns = 100, .longest_ns = 4, .least_share = 0.41};
+	w = (struct tally_waits){
+		.kinds = UINT32_MAX, .run_ns = 100, .longest_ns = 4, .least_share = 0.41};
 	assert_int_equal(tally_waiting(tally, &w, &executed), 0);
 	w.least_share = 0.4;
 	assert_int_equal(tally_waiting(tally, &w, &executed), 40);
@@ -379,14 +387,17 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(samples_are_summed_by_line, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(samples_are_summed_by_place, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(a_chain_counts_once_for_each_line, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_chain_counts_once_for_each_line, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(lines_that_inlined_it_count, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(inlined_copies_are_counted, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(an_address_is_named_once, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(addresses_without_a_line_are_told_apart, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(addresses_without_a_line_are_told_apart, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(recent_samples_are_numbered, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(waits_are_drawn_by_time, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(the_function_may_become_known_later, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(the_function_may_become_known_later, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(counts_do_not_wrap, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(the_cache_has_a_bound, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(failures_pass_through, set_up, tear_down),

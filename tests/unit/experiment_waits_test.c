@@ -104,12 +104,17 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(waits_are_drawn_by_their_time, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(at_most_half_of_the_draws_are_waits, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(waits_that_matter_little_are_not_drawn, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(waits_that_last_too_long_are_not_drawn, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(at_most_half_of_the_draws_are_waits, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(waits_that_matter_little_are_not_drawn, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(waits_that_last_too_long_are_not_drawn, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(they_are_if_they_are_asked_for, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(lines_alone_are_drawn_if_those_are_asked_for, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(the_global_delay_does_not_grow_by_all_of_the_time, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(lines_alone_are_drawn_if_those_are_asked_for,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(the_global_delay_does_not_grow_by_all_of_the_time,
+						set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests_name("waits", tests, NULL, NULL);

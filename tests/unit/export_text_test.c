@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Names of processes, files and functions are anybody's to choose. Whatever form they are written in, a
- * terminal, a spreadsheet or another tool that shows them is not steered by them. */
+/* Names of processes, files and functions are anybody's to choose. Whatever form they are written
+ * in, a terminal, a spreadsheet or another tool that shows them is not steered by them. */
 #include "base/error.h"
 #include "base/utf8.h"
 #include "database/database.h"
@@ -66,10 +66,12 @@ static struct database *database_of_hostile_names(void)
 static struct profile profile_of_hostile_names(void)
 {
 	struct profile p = {0};
-	const struct profile_samples samples = {.location = (char *)(uintptr_t)HOSTILE ".c:1", .count = 7};
+	const struct profile_samples samples = {.location = (char *)(uintptr_t)HOSTILE ".c:1",
+						.count = 7};
 
 	for (int i = 0; i < 8; i++) {
-		struct profile_run_experiment *x = sample_visits(&p, HOSTILE ".c:1", (i & 1) / 2.0, (uint64_t)(1000 + i) * 1000000, 99);
+		struct profile_run_experiment *x = sample_visits(
+			&p, HOSTILE ".c:1", (i & 1) / 2.0, (uint64_t)(1000 + i) * 1000000, 99);
 
 		x->x.function = strdup(HOSTILE);
 		x->x.began = 1 + (uint64_t)i;
@@ -90,7 +92,8 @@ static void steers_nothing(const char *form, const char *text, size_t n)
 		if (!len)
 			fail_msg("%s: a byte of no character", form);
 		if (text[i] != '\n' && utf8_steers(text + i, len))
-			fail_msg("%s: byte %02x %02x %02x steers", form, (unsigned char)text[i], len > 1 ? (unsigned char)text[i + 1] : 0,
+			fail_msg("%s: byte %02x %02x %02x steers", form, (unsigned char)text[i],
+				 len > 1 ? (unsigned char)text[i + 1] : 0,
 				 len > 2 ? (unsigned char)text[i + 2] : 0);
 		i += len;
 	}
@@ -98,10 +101,12 @@ static void steers_nothing(const char *form, const char *text, size_t n)
 }
 
 enum form { CSV, JSON, COZ, TRACE, REPORT_AS_JSON, REPORT_AS_CSV, MARKDOWN, HTML, N_FORMS };
-static const char *const names[] = {"db export --to csv", "db export --to json", "export --to coz",   "export --to trace",
-				    "report --json",	  "report --csv",	 "report --markdown", "report --html"};
+static const char *const names[] = {"db export --to csv", "db export --to json", "export --to coz",
+				    "export --to trace",  "report --json",	 "report --csv",
+				    "report --markdown",  "report --html"};
 
-static int write_form(enum form form, FILE *out, struct database *d, const struct profile *p, const struct analysis *a)
+static int write_form(enum form form, FILE *out, struct database *d, const struct profile *p,
+		      const struct analysis *a)
 {
 	static const struct report_hints no_hints;
 
@@ -140,7 +145,8 @@ static void no_form_steers(void **state)
 		assert_non_null(f);
 		assert_int_equal(write_form(form, f, d, &p, &a), 0);
 		(void)fclose(f);
-		/* The text form of Coz separates by tabs, a page's own script is indented by them. */
+		/* The text form of Coz separates by tabs, a page's own script is indented by them.
+		 */
 		for (size_t i = 0; (form == COZ || form == HTML) && i < n; i++)
 			text[i] = text[i] == '\t' ? ' ' : text[i];
 		steers_nothing(names[form], text, n);
@@ -191,9 +197,11 @@ static void profiles_keep_names(void **state)
 
 	(void)state;
 	(void)snprintf(path, sizeof(path), "%s/profile", directory);
-	assert_int_equal(profile_writer_open(path, PROFILE_JSON, (uid_t)-1, (gid_t)-1, &w, NULL), 0);
+	assert_int_equal(profile_writer_open(path, PROFILE_JSON, (uid_t)-1, (gid_t)-1, &w, NULL),
+			 0);
 	assert_int_equal(profile_write_startup(w, &p.runs[0]), 0);
-	assert_int_equal(profile_write_experiment(w, &p.experiments[0].x, p.experiments[0].points, 2), 0);
+	assert_int_equal(
+		profile_write_experiment(w, &p.experiments[0].x, p.experiments[0].points, 2), 0);
 	assert_int_equal(profile_write_log(w, &t, &p), 0);
 	assert_int_equal(profile_writer_close(w), 0);
 	f = fopen(path, "re");

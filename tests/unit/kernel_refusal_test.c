@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a refusal of BPF programs is said to be, by what libbpf said and by what is known of the machine. */
+/* What a refusal of BPF programs is said to be, by what libbpf said and by what is known of the
+ * machine. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -28,14 +29,16 @@ static const char *const refused[] = {
 	"R1 unbounded memory access, make sure to bounds check any such access\n"
 	"verification time 812 usec\n"
 	"stack depth 88+0+0\n"
-	"processed 76 insns (limit 1000000) max_states_per_insn 0 total_states 5 peak_states 5 mark_read 2\n"
+	"processed 76 insns (limit 1000000) max_states_per_insn 0 total_states 5 peak_states 5 "
+	"mark_read 2\n"
 	"-- END PROG LOAD LOG --\n",
 	"libbpf: prog 'edge_switch': failed to load: -13\n",
 	"libbpf: failed to load object 'cozbpf_bpf'\n",
 };
 
 /* A machine that lacks nothing. */
-static const struct load_facts well = {.btf = true, .cx16 = true, .root = true, .capabilities = ALL_CAPABILITIES};
+static const struct load_facts well = {
+	.btf = true, .cx16 = true, .root = true, .capabilities = ALL_CAPABILITIES};
 
 static struct load_log heard(const char *const *texts, size_t n)
 {
@@ -46,13 +49,15 @@ static struct load_log heard(const char *const *texts, size_t n)
 	return l;
 }
 
-static void explains(int error, const struct load_log *l, const struct load_facts *f, bool denied, const char *why, const char *remedy)
+static void explains(int error, const struct load_log *l, const struct load_facts *f, bool denied,
+		     const char *why, const char *remedy)
 {
 	struct refusal r;
 
 	refusal_explain(error, l, f, &r);
 	if (!strstr(r.why, why) || !strstr(r.remedy, remedy) || r.denied != denied)
-		fail_msg("expected '%s' and '%s', denied %d; got '%s' and '%s', denied %d", why, remedy, denied, r.why, r.remedy, r.denied);
+		fail_msg("expected '%s' and '%s', denied %d; got '%s' and '%s', denied %d", why,
+			 remedy, denied, r.why, r.remedy, r.denied);
 }
 
 static void log_names_program_and_verdict(void **state)
@@ -61,7 +66,8 @@ static void log_names_program_and_verdict(void **state)
 
 	(void)state;
 	assert_string_equal(l.program, "edge_switch");
-	assert_string_equal(l.verdict, "R1 unbounded memory access, make sure to bounds check any such access");
+	assert_string_equal(
+		l.verdict, "R1 unbounded memory access, make sure to bounds check any such access");
 	/* Logs end anywhere. */
 	for (size_t n = 0; n <= strlen(refused[1]); n++) {
 		char *text = strndup(refused[1], n);
@@ -78,37 +84,46 @@ static void verifier_is_no_missing_privilege(void **state)
 	struct load_facts weak = well;
 
 	(void)state;
-	explains(EACCES, &l, &well, false, "verifier refused the program edge_switch (Permission denied): R1 unbounded", "check --verbose");
+	explains(EACCES, &l, &well, false,
+		 "verifier refused the program edge_switch (Permission denied): R1 unbounded",
+		 "check --verbose");
 	/* The verifier looked at it, so that loading was allowed. */
 	weak.root = false;
 	weak.capabilities = 0;
-	explains(EACCES, &l, &weak, false, "verifier refused the program edge_switch", "check --verbose");
+	explains(EACCES, &l, &weak, false, "verifier refused the program edge_switch",
+		 "check --verbose");
 }
 
 static void libbpf_refuses_an_extern(void **state)
 {
 	static const char *const texts[] = {
-		"libbpf: extern (func ksym) 'bpf_task_work_schedule_resume_impl': func_proto [56] incompatible with kernel [36636]\n",
+		"libbpf: extern (func ksym) 'bpf_task_work_schedule_resume_impl': func_proto [56] "
+		"incompatible with kernel [36636]\n",
 		"libbpf: failed to load object 'cozbpf_bpf'\n",
 		"libbpf: failed to load BPF skeleton 'cozbpf_bpf': -22\n",
 	};
 	struct load_log l = heard(texts, 3);
 
 	(void)state;
-	explains(EINVAL, &l, &well, false, "libbpf refused the programs: extern (func ksym) 'bpf_task_work_schedule_resume_impl'", "--verbose");
+	explains(EINVAL, &l, &well, false,
+		 "libbpf refused the programs: extern (func ksym) "
+		 "'bpf_task_work_schedule_resume_impl'",
+		 "--verbose");
 }
 
 static void privileges_are_told_apart(void **state)
 {
 	static const char *const texts[] = {
-		"libbpf: Error in bpf_object__probe_loading():Operation not permitted(1). Couldn't load trivial BPF program.\n"};
+		"libbpf: Error in bpf_object__probe_loading():Operation not permitted(1). Couldn't "
+		"load trivial BPF program.\n"};
 	struct load_log l = heard(texts, 1);
 	struct load_facts f = well;
 
 	(void)state;
 	explains(EPERM, &l, &f, true, "security module or a seccomp filter", "seccomp profile");
 	f.capabilities = 0x00000000a80425fb; /* root's in a Docker container */
-	explains(EPERM, &l, &f, true, "root has neither CAP_SYS_ADMIN nor CAP_BPF", "--cap-add BPF");
+	explains(EPERM, &l, &f, true, "root has neither CAP_SYS_ADMIN nor CAP_BPF",
+		 "--cap-add BPF");
 	f.root = false;
 	f.capabilities = 0;
 	explains(EPERM, &l, &f, true, "this user may not load BPF programs", "sudo");
@@ -124,7 +139,8 @@ static void privileges_are_told_apart(void **state)
 
 static void machines_are_told_apart(void **state)
 {
-	struct load_log none = {}, memory = {.no_memory = true}, l = heard(refused, sizeof(refused) / sizeof(*refused));
+	struct load_log none = {}, memory = {.no_memory = true},
+			l = heard(refused, sizeof(refused) / sizeof(*refused));
 	struct load_facts f = well;
 
 	(void)state;
@@ -150,7 +166,8 @@ static void machines_are_told_apart(void **state)
 static void options_are_looked_up(void **state)
 {
 	static const char text[] =
-		"#\n# Automatically generated\n#\nCONFIG_BPF=y\nCONFIG_BPF_EVENTS=y\n# CONFIG_UPROBE_EVENTS is not set\nCONFIG_HID_BPF=m\n";
+		"#\n# Automatically generated\n#\nCONFIG_BPF=y\nCONFIG_BPF_EVENTS=y\n# "
+		"CONFIG_UPROBE_EVENTS is not set\nCONFIG_HID_BPF=m\n";
 	char path[] = "/tmp/cozbpf-config-XXXXXX", missing[48] = "";
 	int fd = mkstemp(path);
 	gzFile z;
@@ -160,8 +177,11 @@ static void options_are_looked_up(void **state)
 	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
 	(void)close(fd);
 	for (int packed = 0; packed < 2; packed++) {
-		assert_false(load_config_lacks(path, "CONFIG_BPF,CONFIG_BPF_EVENTS,CONFIG_HID_BPF", missing, sizeof(missing)));
-		assert_true(load_config_lacks(path, "CONFIG_BPF,CONFIG_UPROBE_EVENTS,CONFIG_BPF_SYSCALL", missing, sizeof(missing)));
+		assert_false(load_config_lacks(path, "CONFIG_BPF,CONFIG_BPF_EVENTS,CONFIG_HID_BPF",
+					       missing, sizeof(missing)));
+		assert_true(load_config_lacks(path,
+					      "CONFIG_BPF,CONFIG_UPROBE_EVENTS,CONFIG_BPF_SYSCALL",
+					      missing, sizeof(missing)));
 		assert_string_equal(missing, "CONFIG_UPROBE_EVENTS");
 		z = gzopen(path, "w");
 		assert_non_null(z);
@@ -211,9 +231,12 @@ static void verbose_output_does_not_steer(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(log_names_program_and_verdict), cmocka_unit_test(verifier_is_no_missing_privilege),
-		cmocka_unit_test(libbpf_refuses_an_extern),	 cmocka_unit_test(privileges_are_told_apart),
-		cmocka_unit_test(machines_are_told_apart),	 cmocka_unit_test(options_are_looked_up),
+		cmocka_unit_test(log_names_program_and_verdict),
+		cmocka_unit_test(verifier_is_no_missing_privilege),
+		cmocka_unit_test(libbpf_refuses_an_extern),
+		cmocka_unit_test(privileges_are_told_apart),
+		cmocka_unit_test(machines_are_told_apart),
+		cmocka_unit_test(options_are_looked_up),
 		cmocka_unit_test(verbose_output_does_not_steer),
 	};
 

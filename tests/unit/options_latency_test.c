@@ -23,10 +23,13 @@ static void accepted(void **state)
 		{"req=start,finish", "req", "start", "finish", 0, 0},
 		{"a.b-c_9=start,finish,key=arg1", "a.b-c_9", "start", "finish", 1, 1},
 		{"q=push,pop,key=arg6:arg2", "q", "push", "pop", 6, 2},
-		{"q=f(int, char),g(std::map<int, char>, long)", "q", "f(int, char)", "g(std::map<int, char>, long)", 0, 0},
+		{"q=f(int, char),g(std::map<int, char>, long)", "q", "f(int, char)",
+		 "g(std::map<int, char>, long)", 0, 0},
 		{"q=f<int, char>,g,key=arg2", "q", "f<int, char>", "g", 2, 2},
-		{"q=<T as F<A, B>>::call,a::{closure#0}", "q", "<T as F<A, B>>::call", "a::{closure#0}", 0, 0},
-		{"q=operator<(A, B),operator>>(A, B)", "q", "operator<(A, B)", "operator>>(A, B)", 0, 0},
+		{"q=<T as F<A, B>>::call,a::{closure#0}", "q", "<T as F<A, B>>::call",
+		 "a::{closure#0}", 0, 0},
+		{"q=operator<(A, B),operator>>(A, B)", "q", "operator<(A, B)", "operator>>(A, B)",
+		 0, 0},
 		{"q=A::operator(),g", "q", "A::operator()", "g", 0, 0},
 		{"q=operator,(A, B),g", "q", "operator,(A, B)", "g", 0, 0},
 		{"q=g,operator,", "q", "g", "operator,", 0, 0},
@@ -103,7 +106,8 @@ static void refused(void **state)
 		{"req=start,finish,", "'' is no key"},
 		{"req=start,finish,kye=arg1", "'kye=arg1' is no key; allowed are key=argN"},
 		{"req=start,finish,key=arg9",
-		 "'key=arg9' is no key; allowed are key=argN and key=argN:argM, arg1 (a function's first argument) to arg6"},
+		 "'key=arg9' is no key; allowed are key=argN and key=argN:argM, arg1 (a function's "
+		 "first argument) to arg6"},
 		{"req=start,finish,key=arg0", "is no key"},
 		{"req=start,finish,key=arg", "is no key"},
 		{"req=start,finish,key=arg1x", "is no key"},
@@ -113,8 +117,10 @@ static void refused(void **state)
 		{"req=start,finish,key=arg1,more", "too many commas"},
 		{"req=start,start", "the same place"},
 		{"req=x=start,finish", "BEGIN has a name of its own, 'x'"},
-		{"req=sampled:a.c:1,finish", "BEGIN cannot be sampled:, whose visits are not seen one by one"},
-		{"req=start,sampled:libc.so.6:write", "END cannot be sampled:, whose visits are not seen one by one"},
+		{"req=sampled:a.c:1,finish",
+		 "BEGIN cannot be sampled:, whose visits are not seen one by one"},
+		{"req=start,sampled:libc.so.6:write",
+		 "END cannot be sampled:, whose visits are not seen one by one"},
 		{"req=a.c:1,finish,key=arg1", "'a.c:1' is not the entry of one"},
 		{"req=f,g%return,key=arg1", "'g%return' is not the entry of one"},
 		{"req=syscall:read,g,key=arg1", "is not the entry of one"},
@@ -135,10 +141,12 @@ static void refused(void **state)
 	}
 }
 
-/* Every beginning of a valid text is either accepted or refused with a reason; the sanitizers see the rest. */
+/* Every beginning of a valid text is either accepted or refused with a reason; the sanitizers see
+ * the rest. */
 static void cut_anywhere(void **state)
 {
-	static const char whole[] = "q=A<operator,(B, C)>::f[abi:cxx11](int (*)(char)),lib:g->h+0x10,key=arg2:arg3";
+	static const char whole[] =
+		"q=A<operator,(B, C)>::f[abi:cxx11](int (*)(char)),lib:g->h+0x10,key=arg2:arg3";
 
 	(void)state;
 	for (size_t n = 0; n < sizeof(whole); n++) {
@@ -185,10 +193,14 @@ static int parse_options(const char *const *words, struct run_options *o, struct
 
 static void as_options(void **state)
 {
-	static const char *const good[] = {"--latency", "a=f,g", "-p", "c=h", "--latency", "b=f,g,key=arg1", "--", "x", NULL};
-	static const char *const twice[] = {"--latency", "a=f,g", "--latency", "a=h,i", "--", "x", NULL};
-	static const char *const also_point[] = {"-p", "a=f", "--latency", "a=h,i", "--", "x", NULL};
-	static const char *const also_latency[] = {"--latency", "a=h,i", "-p", "a=f", "--", "x", NULL};
+	static const char *const good[] = {"--latency",	     "a=f,g", "-p", "c=h", "--latency",
+					   "b=f,g,key=arg1", "--",    "x",  NULL};
+	static const char *const twice[] = {"--latency", "a=f,g", "--latency", "a=h,i",
+					    "--",	 "x",	  NULL};
+	static const char *const also_point[] = {"-p", "a=f", "--latency", "a=h,i",
+						 "--", "x",   NULL};
+	static const char *const also_latency[] = {"--latency", "a=h,i", "-p", "a=f",
+						   "--",	"x",	 NULL};
 	struct run_options o;
 	struct error e = {""};
 

@@ -43,7 +43,17 @@ static void units(void **state)
 	assert_int_equal(size("1"), 1);
 	assert_int_equal(size("2K"), 2048);
 	assert_int_equal(size("3G"), 3ULL << 30);
-	static const char *const bad[] = {"", "d", "0", "0d", "-1d", "1x", "1dd", "1.5h", " 1h", "9999999999999999999", "999999999999999999w"};
+	static const char *const bad[] = {"",
+					  "d",
+					  "0",
+					  "0d",
+					  "-1d",
+					  "1x",
+					  "1dd",
+					  "1.5h",
+					  " 1h",
+					  "9999999999999999999",
+					  "999999999999999999w"};
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_int_equal(span(bad[i]), 0);
 	assert_int_equal(size("10m"), 0);
@@ -65,7 +75,14 @@ static void moments(void **state)
 	assert_int_equal(option_range(NULL, "2026-11-27T07:30..2026-11-28", &from, &to, NULL), 0);
 	assert_int_equal(from, 1795737600 + 27000);
 	assert_int_equal(to, 1795737600 + 2 * 86400);
-	static const char *const bad[] = {"", "..", "2026", "2026-11-27T", "2026-11-28..2026-11-27", "2026-13-01", "2026-11-27T25", "1h"};
+	static const char *const bad[] = {"",
+					  "..",
+					  "2026",
+					  "2026-11-27T",
+					  "2026-11-28..2026-11-27",
+					  "2026-13-01",
+					  "2026-11-27T25",
+					  "1h"};
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_int_equal(option_range(NULL, bad[i], &from, &to, NULL), -EINVAL);
 	assert_int_equal(option_set_since(&from, &row, "2026-11-27", NULL), 0);

@@ -18,7 +18,8 @@
 
 #define MAX_WORDS 16
 
-/* Splits @line at '|' (so that words may be empty) and parses "run" and the words. The words live until the next call. */
+/* Splits @line at '|' (so that words may be empty) and parses "run" and the words. The words live
+ * until the next call. */
 static int parse(const char *line, struct run_options *ret, struct error *e)
 {
 	static char copy[1024];
@@ -97,7 +98,8 @@ static void every_option(void **state)
 	assert_string_equal(o.command[1], "y");
 	run_options_free(&o);
 
-	parse_good("-d|0.25|--delay=3|--pay|hold|--sync|pthread|--granularity|function|--fixed-line|ns::f|--fixed-speedup|12.5|--zero-share=50|x",
+	parse_good("-d|0.25|--delay=3|--pay|hold|--sync|pthread|--granularity|function|--fixed-"
+		   "line|ns::f|--fixed-speedup|12.5|--zero-share=50|x",
 		   &o);
 	assert_int_equal(o.duration_ns, 250000000);
 	assert_int_equal(o.delay_ns, 3000000000);
@@ -133,7 +135,8 @@ static void every_option(void **state)
 	assert_int_equal(o.what, (1U << ABI_WAITS) - 1);
 	run_options_free(&o);
 
-	parse_good("--fixed-line|libz.so.1+0x2f40|--status|none|--repeat|auto|-d|9|--output-to|f|x", &o);
+	parse_good("--fixed-line|libz.so.1+0x2f40|--status|none|--repeat|auto|-d|9|--output-to|f|x",
+		   &o);
 	assert_int_equal(o.granularity, RUN_BY_FUNCTION);
 	assert_int_equal(o.status, RUN_STATUS_NONE);
 	assert_true(o.repeat == REPEAT_AUTO);
@@ -146,7 +149,9 @@ static void every_option(void **state)
 	assert_int_equal(o.granularity, RUN_BY_LINE);
 	run_options_free(&o);
 
-	parse_good("--experiment|20|--cool-off=0|--rate|50|--seed|0|--signal|64|--top|3|--color|always|x", &o);
+	parse_good("--experiment|20|--cool-off=0|--rate|50|--seed|0|--signal|64|--top|3|--color|"
+		   "always|x",
+		   &o);
 	assert_int_equal(o.experiment_ns, 20000000);
 	assert_int_equal(o.cool_off_ns, 0);
 	assert_int_equal(o.rate_hz, 50);
@@ -165,7 +170,9 @@ static void every_option(void **state)
 	assert_string_equal(o.lines.prefixes[1], "/e=");
 	run_options_free(&o);
 
-	parse_good("--keep-root|-q|--no-report|--disable|task_work,send_signal_task,unwind|--calibrate|--fixed-line|a.c:1|x", &o);
+	parse_good("--keep-root|-q|--no-report|--disable|task_work,send_signal_task,unwind|--"
+		   "calibrate|--fixed-line|a.c:1|x",
+		   &o);
 	assert_true(o.keep_root && o.quiet && o.no_report && o.calibrate);
 	assert_string_equal(o.disabled, "task_work,send_signal_task,unwind");
 	assert_string_equal(o.fixed_line, "a.c:1");
@@ -175,7 +182,8 @@ static void every_option(void **state)
 static void words_before_command(void **state)
 {
 	static const char *const lines[] = {
-		"-q|ls|-q|--help", "-q|--|ls|-q|--help", "-q|---|ls|-q|--help", "--quiet|ls|-q|--help", "--qui|ls|-q|--help",
+		"-q|ls|-q|--help",	"-q|--|ls|-q|--help", "-q|---|ls|-q|--help",
+		"--quiet|ls|-q|--help", "--qui|ls|-q|--help",
 	};
 	struct run_options o;
 
@@ -265,23 +273,29 @@ static void bad_lines(void **state)
 		{"--pay|cash|x", "--pay 'cash': allowed are auto, sleep, hold, spin"},
 		{"--granularity|file|x", "allowed are auto, line, function"},
 		{"--attribution|last|x", "allowed are first, inclusive"},
-		{"--granularity|line|--fixed-line|work|x", "--fixed-line 'work': allowed is FILE:LINE"},
+		{"--granularity|line|--fixed-line|work|x",
+		 "--fixed-line 'work': allowed is FILE:LINE"},
 		{"--fixed-line||x", "--fixed-line ''"},
-		{"--fixed-line|a.c:3 [cpu]|x", "--fixed-line 'a.c:3 [cpu]': a thread waits for a CPU wherever it is; use --fixed-class cpu"},
-		{"--fixed-class|tape|x", "--fixed-class 'tape': allowed is one of disk, network, timer, process, other, cpu"},
-		{"--what|disk,|x", "--what 'disk,': allowed is all, or a list of on-cpu, disk, network, timer, process, other, cpu"},
+		{"--fixed-line|a.c:3 [cpu]|x", "--fixed-line 'a.c:3 [cpu]': a thread waits for a "
+					       "CPU wherever it is; use --fixed-class cpu"},
+		{"--fixed-class|tape|x", "--fixed-class 'tape': allowed is one of disk, network, "
+					 "timer, process, other, cpu"},
+		{"--what|disk,|x", "--what 'disk,': allowed is all, or a list of on-cpu, disk, "
+				   "network, timer, process, other, cpu"},
 		{"--what|disks|x", "--what 'disks'"},
 		{"--repeat|auto|x", "--repeat auto has no end"},
 		{"--repeat|0|x", "--repeat '0'"},
 		{"--repeat|2|-n|3|x", "--repeat and --runs: choose one"},
-		{"--fixed-speedup|101|x", "--fixed-speedup '101': allowed are numbers from 0 to 100"},
+		{"--fixed-speedup|101|x",
+		 "--fixed-speedup '101': allowed are numbers from 0 to 100"},
 		{"--speedups|5,,10|x", "--speedups '5,,10'"},
 		{"--speedups|5,|x", "--speedups '5,'"},
 		{"--speedups||x", "--speedups ''"},
 		{"--speedups|5,200|x", "--speedups '5,200'"},
 		{"--speedups|1.00000000000000000000000000000000000|x", "--speedups"},
 		{"--zero-share|0|x", "--zero-share '0': allowed are numbers from 1 to 99"},
-		{"--experiment|9|x", "--experiment '9': allowed are whole numbers from 10 to 600000"},
+		{"--experiment|9|x",
+		 "--experiment '9': allowed are whole numbers from 10 to 600000"},
 		{"--cool-off|x|x", "--cool-off 'x'"},
 		{"--rate|49|x", "--rate '49': allowed are whole numbers from 50 to 10000"},
 		{"--rate|10001|x", "--rate '10001'"},
@@ -313,7 +327,8 @@ static void bad_lines(void **state)
 
 static void too_many(void **state)
 {
-	char *argv[2 * BACKEND_MAX_POINTS + 5] = {(char *)"run"}, names[BACKEND_MAX_POINTS + 1][16], list[512] = "1";
+	char *argv[2 * BACKEND_MAX_POINTS + 5] = {(char *)"run"}, names[BACKEND_MAX_POINTS + 1][16],
+					    list[512] = "1";
 	struct run_options o;
 	struct error e = {};
 	int argc = 1;
@@ -370,7 +385,8 @@ static void help_text(void **state)
 	assert_non_null(strstr(text, "--zero-share PERCENT"));
 	assert_non_null(strstr(text, "Example"));
 	assert_null(strstr(text, "--disable"));
-	for (const char *line = text; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
+	for (const char *line = text; line && *line;
+	     line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
 		assert_true(strcspn(line, "\n") <= 100);
 	free(text);
 }
@@ -378,9 +394,14 @@ static void help_text(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(defaults),	 cmocka_unit_test(every_option), cmocka_unit_test(words_before_command),
-		cmocka_unit_test(speedup_lists), cmocka_unit_test(bad_lines),	 cmocka_unit_test(too_many),
-		cmocka_unit_test(colors),	 cmocka_unit_test(help_text),
+		cmocka_unit_test(defaults),
+		cmocka_unit_test(every_option),
+		cmocka_unit_test(words_before_command),
+		cmocka_unit_test(speedup_lists),
+		cmocka_unit_test(bad_lines),
+		cmocka_unit_test(too_many),
+		cmocka_unit_test(colors),
+		cmocka_unit_test(help_text),
 	};
 
 	return cmocka_run_group_tests_name("cmd options", tests, NULL, NULL);

@@ -14,7 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int parse(enum run_kind kind, const char *const *words, struct run_options *ret, struct error *e)
+static int parse(enum run_kind kind, const char *const *words, struct run_options *ret,
+		 struct error *e)
 {
 	static char *argv[17]; /* the options borrow from it */
 	int argc = 1;
@@ -101,7 +102,10 @@ static void rules_of_system(void **state)
 	struct run_options o;
 
 	(void)state;
-	good(RUN_SYSTEM, WORDS("--cgroup", "a/b", "--uid", "me", "--comm", "x*", "--exe", "/e", "--pid-tree", "9", "-d", "1"), &o);
+	good(RUN_SYSTEM,
+	     WORDS("--cgroup", "a/b", "--uid", "me", "--comm", "x*", "--exe", "/e", "--pid-tree",
+		   "9", "-d", "1"),
+	     &o);
 	assert_string_equal(o.scope.rule.cgroup, "a/b");
 	assert_string_equal(o.scope.rule.user, "me");
 	assert_string_equal(o.scope.rule.comm, "x*");
@@ -143,8 +147,10 @@ static void run_follows(void **state)
 /* What validate decides itself it has no option for. */
 static void validate_has_fewer(void **state)
 {
-	static const struct option_row own = {"own", 0, NULL, "of its own", option_flag, offsetof(struct run_options, quiet)};
-	static const char *const refused[] = {"--runs=3", "--until-ci=2", "--output=x", "--fixed-speedup=5", "--speedups=5"};
+	static const struct option_row own = {
+		"own", 0, NULL, "of its own", option_flag, offsetof(struct run_options, quiet)};
+	static const char *const refused[] = {"--runs=3", "--until-ci=2", "--output=x",
+					      "--fixed-speedup=5", "--speedups=5"};
 	struct run_options o;
 
 	(void)state;
@@ -161,8 +167,11 @@ static void validate_has_fewer(void **state)
 
 static void help_lists_its_options(void **state)
 {
-	static const char *const own[] = {[RUN_LAUNCH] = "--keep-root", [RUN_ATTACH] = "--follow", [RUN_SYSTEM] = "--pid-tree"};
-	static const char *const not [] = {[RUN_LAUNCH] = "--cgroup", [RUN_ATTACH] = "--keep-root", [RUN_SYSTEM] = "--follow"};
+	static const char *const own[] = {[RUN_LAUNCH] = "--keep-root",
+					  [RUN_ATTACH] = "--follow",
+					  [RUN_SYSTEM] = "--pid-tree"};
+	static const char *const not [] = {
+		[RUN_LAUNCH] = "--cgroup", [RUN_ATTACH] = "--keep-root", [RUN_SYSTEM] = "--follow"};
 
 	(void)state;
 	for (int kind = RUN_LAUNCH; kind <= RUN_SYSTEM; kind++) {
@@ -184,9 +193,12 @@ static void help_lists_its_options(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pids_stand_among_options), cmocka_unit_test(wrong_pids_are_refused),
-		cmocka_unit_test(rules_of_system),	    cmocka_unit_test(run_follows),
-		cmocka_unit_test(help_lists_its_options),   cmocka_unit_test(validate_has_fewer),
+		cmocka_unit_test(pids_stand_among_options),
+		cmocka_unit_test(wrong_pids_are_refused),
+		cmocka_unit_test(rules_of_system),
+		cmocka_unit_test(run_follows),
+		cmocka_unit_test(help_lists_its_options),
+		cmocka_unit_test(validate_has_fewer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,7 +35,8 @@ static void good_ones(void **state)
 		assert_ptr_equal(s.text, all[i].text);
 		assert_true(s.bound > 0.999 * all[i].bound && s.bound < 1.001 * all[i].bound);
 		if (s.kind == STOP_LATENCY)
-			assert_true(s.quantile > all[i].quantile - 1e-9 && s.quantile < all[i].quantile + 1e-9);
+			assert_true(s.quantile > all[i].quantile - 1e-9 &&
+				    s.quantile < all[i].quantile + 1e-9);
 		if (all[i].name)
 			assert_string_equal(s.name, all[i].name);
 		stop_spec_free(&s);

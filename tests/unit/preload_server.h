@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A server of the preloaded library, with its page and slots, for tests of either side of the hand-over. */
+/* A server of the preloaded library, with its page and slots, for tests of either side of the
+ * hand-over. */
 #pragma once
 
 #include "tests/unit/shim_child.h"
@@ -50,13 +51,17 @@ static inline bool may_ask(void *arg, pid_t pid)
 static inline void make(struct fixture *f)
 {
 	*f = (struct fixture){.slots_fd = memfd_create("slots", MFD_CLOEXEC), .image_fd = -1};
-	f->heard = mmap(NULL, sizeof(*f->heard), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	f->heard = mmap(NULL, sizeof(*f->heard), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+			-1, 0);
 	assert_true(f->heard != MAP_FAILED);
 	assert_int_equal(target_make_page(&f->page_fd, &f->page, NULL), 0);
 	assert_int_equal(ftruncate(f->slots_fd, SHIM_ENTRIES * sizeof(struct shim_slot)), 0);
 	assert_int_equal(preload_name(f->name, NULL), 0);
-	f->spec = (struct target_spec){
-		.shim = shim_image, .shim_size = shim_image_size, .page_fd = f->page_fd, .slots_fd = f->slots_fd, .server = f->name};
+	f->spec = (struct target_spec){.shim = shim_image,
+				       .shim_size = shim_image_size,
+				       .page_fd = f->page_fd,
+				       .slots_fd = f->slots_fd,
+				       .server = f->name};
 }
 
 static inline void serve(struct fixture *f, int image_fd)
@@ -125,7 +130,8 @@ static inline bool connects(int s, const char *name)
 
 	assert_true(s >= 0 && n > 8 && n < SHIM_SERVER_NAME);
 	memcpy(to.sun_path + 1, name, n);
-	return connect(s, (const struct sockaddr *)&to, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n)) == 0;
+	return connect(s, (const struct sockaddr *)&to,
+		       (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n)) == 0;
 }
 
 static inline int connect_to(const char *name)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a latency point measured, in a file: written and read again, and what a hostile file may say. */
+/* What a latency point measured, in a file: written and read again, and what a hostile file may
+ * say. */
 #include "profile/reader.h"
 #include "base/error.h"
 #include "profile/writer.h"
@@ -16,12 +17,16 @@
 #include <string.h>
 #include <unistd.h>
 
-#define EXPERIMENT "{\"type\":\"experiment\",\"selected\":\"a.c:1\",\"speedup\":0,\"duration\":500}\n"
+#define EXPERIMENT \
+	"{\"type\":\"experiment\",\"selected\":\"a.c:1\",\"speedup\":0,\"duration\":500}\n"
 #define COUNTS "\"arrivals\":5,\"departures\":4,\"difference\":1"
-#define MEASURED "\"sum_ns\":-7,\"unmatched\":1,\"unended\":2,\"crossed\":3,\"lost\":4,\"in_flight_begin\":5,\"in_flight_end\":6"
+#define MEASURED                                                                            \
+	"\"sum_ns\":-7,\"unmatched\":1,\"unended\":2,\"crossed\":3,\"lost\":4,\"in_flight_" \
+	"begin\":5,\"in_flight_end\":6"
 #define POINT(more) EXPERIMENT "{\"type\":\"latency-point\",\"name\":\"l\"," COUNTS "," more "}\n"
 
-/* The latency point of a file of one experiment; NULL if it has none that measured. The profile is the caller's. */
+/* The latency point of a file of one experiment; NULL if it has none that measured. The profile is
+ * the caller's. */
 static const struct profile_latency *read_one(struct profile *p, const char *text)
 {
 	struct error e = {""};
@@ -48,7 +53,8 @@ static void round_trip(void **state)
 				    .in_flight_end = 5,
 				    .buckets = buckets,
 				    .n_buckets = 3};
-	struct profile_point point = {.kind = PROFILE_LATENCY, .name = (char *)"l", .departures = 9, .latency = &l};
+	struct profile_point point = {
+		.kind = PROFILE_LATENCY, .name = (char *)"l", .departures = 9, .latency = &l};
 	struct profile_experiment x = {.selected = (char *)"a.c:1", .duration = 5};
 	struct profile_startup s = {.time = 1};
 	char directory[] = "/tmp/cozbpf-latency.XXXXXX", path[64];
@@ -69,8 +75,9 @@ static void round_trip(void **state)
 	(void)rmdir(directory);
 	got = p.experiments[0].points[0].latency;
 	assert_non_null(got);
-	assert_true(got->sum_ns == INT64_MIN && got->unmatched == UINT64_MAX && got->unended == 1 && got->crossed == 2 && got->lost == 3 &&
-		    got->in_flight_begin == -4 && got->in_flight_end == 5);
+	assert_true(got->sum_ns == INT64_MIN && got->unmatched == UINT64_MAX && got->unended == 1 &&
+		    got->crossed == 2 && got->lost == 3 && got->in_flight_begin == -4 &&
+		    got->in_flight_end == 5);
 	assert_int_equal(got->n_buckets, 3);
 	assert_int_equal(got->buckets[1].bucket, 489);
 	/* JSON's integers end at 2^63 in some readers; ours takes all of it. */
@@ -96,7 +103,8 @@ static void read_in_any_order(void **state)
 	profile_free(&p);
 }
 
-/* Worked out by hand: of 32 parts to a power of two, 70 is 76 and 77 ns, 511 is [1032192, 1048576) ns, 1215 ends at 2^42. */
+/* Worked out by hand: of 32 parts to a power of two, 70 is 76 and 77 ns, 511 is [1032192, 1048576)
+ * ns, 1215 ends at 2^42. */
 static void coarse_ones_are_read(void **state)
 {
 	const struct profile_latency *l;
@@ -167,8 +175,9 @@ static void copies_are_their_own(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(round_trip),	       cmocka_unit_test(read_in_any_order),    cmocka_unit_test(coarse_ones_are_read),
-		cmocka_unit_test(malformed_is_absent), cmocka_unit_test(copies_are_their_own),
+		cmocka_unit_test(round_trip),		cmocka_unit_test(read_in_any_order),
+		cmocka_unit_test(coarse_ones_are_read), cmocka_unit_test(malformed_is_absent),
+		cmocka_unit_test(copies_are_their_own),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

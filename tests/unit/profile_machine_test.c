@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Who had the machine's CPU time: in the file, summed over runs that know different parts of it, and in both reports. */
+/* Who had the machine's CPU time: in the file, summed over runs that know different parts of it,
+ * and in both reports. */
 #include "analysis/analysis.h"
 #include "base/error.h"
 #include "profile/merge.h"
@@ -20,14 +21,19 @@
 
 #include <cmocka.h>
 
-#define RUN(machine)                                                                                             \
-	"{\"type\":\"startup\",\"time\":1}\n"                                                                    \
-	"{\"type\":\"experiment\",\"selected\":\"a.c:1\",\"speedup\":0,\"duration\":5,\"selected_samples\":1}\n" \
-	"{\"type\":\"throughput-point\",\"name\":\"p\",\"delta\":1}\n"                                           \
+#define RUN(machine)                                                                               \
+	"{\"type\":\"startup\",\"time\":1}\n"                                                      \
+	"{\"type\":\"experiment\",\"selected\":\"a.c:1\",\"speedup\":0,\"duration\":5,\"selected_" \
+	"samples\":1}\n"                                                                           \
+	"{\"type\":\"throughput-point\",\"name\":\"p\",\"delta\":1}\n"                             \
 	"{\"type\":\"runtime\",\"time\":10" machine "}\n"
 /* Of a system run, of one that was launched, of an older version. */
-#define ALL RUN(",\"machine_ns\":1000,\"own_cpu_ns\":20,\"kernel_cpu_ns\":50,\"scope_cpu_ns\":400,\"foreign_cpu_ns\":100")
-#define OWN RUN(",\"machine_ns\":3000,\"own_cpu_ns\":20,\"kernel_cpu_ns\":0,\"scope_cpu_ns\":0,\"foreign_cpu_ns\":0")
+#define ALL                                                                                     \
+	RUN(",\"machine_ns\":1000,\"own_cpu_ns\":20,\"kernel_cpu_ns\":50,\"scope_cpu_ns\":400," \
+	    "\"foreign_cpu_ns\":100")
+#define OWN                                                                                  \
+	RUN(",\"machine_ns\":3000,\"own_cpu_ns\":20,\"kernel_cpu_ns\":0,\"scope_cpu_ns\":0," \
+	    "\"foreign_cpu_ns\":0")
 #define NONE RUN("")
 
 static void read_text(struct profile *p, const char *text)
@@ -57,13 +63,15 @@ static void shares_are_of_runs_that_know(void **state)
 	profile_free(&p);
 }
 
-/* The last log of a run counts; what is no number is as if it were not there; and what cannot be is cut. */
+/* The last log of a run counts; what is no number is as if it were not there; and what cannot be is
+ * cut. */
 static void foreign_bytes_do_no_harm(void **state)
 {
 	struct profile p;
 
 	(void)state;
-	read_text(&p, ALL "{\"type\":\"runtime\",\"time\":11,\"machine_ns\":2000,\"own_cpu_ns\":20}\n");
+	read_text(&p,
+		  ALL "{\"type\":\"runtime\",\"time\":11,\"machine_ns\":2000,\"own_cpu_ns\":20}\n");
 	assert_int_equal(p.machine.own_of_ns, 2000);
 	assert_int_equal(p.machine.kernel_of_ns, 0);
 	profile_free(&p);
@@ -95,8 +103,12 @@ static void runs_add_up(void **state)
 static void files_keep_it(void **state)
 {
 	struct profile_startup s = {.time = 1};
-	struct profile_runtime t = {
-		.time = 10, .machine_ns = 1000, .own_cpu_ns = 20, .kernel_cpu_ns = 50, .scope_cpu_ns = 400, .foreign_cpu_ns = 100};
+	struct profile_runtime t = {.time = 10,
+				    .machine_ns = 1000,
+				    .own_cpu_ns = 20,
+				    .kernel_cpu_ns = 50,
+				    .scope_cpu_ns = 400,
+				    .foreign_cpu_ns = 100};
 	char dir[] = "/tmp/cozbpf-machine.XXXXXX", path[64];
 	struct profile_writer *w = NULL;
 	struct profile p = {0};
@@ -174,9 +186,12 @@ static void reports_say_it(void **state)
 	char *out;
 
 	(void)state;
-	says(ALL, "Of the machine's CPU time the processes in scope took 40.0 %, their pauses included, and the rest of the machine 10.0 %.");
-	says(ALL, "cozbpf itself took 2.00 % of the machine's CPU time, and its programs in the kernel about 5.00 %, in and out of scope.");
-	says(OWN, "cozbpf itself took 0.67 % of the machine's CPU time; its programs in the kernel were not timed.");
+	says(ALL, "Of the machine's CPU time the processes in scope took 40.0 %, their pauses "
+		  "included, and the rest of the machine 10.0 %.");
+	says(ALL, "cozbpf itself took 2.00 % of the machine's CPU time, and its programs in the "
+		  "kernel about 5.00 %, in and out of scope.");
+	says(OWN, "cozbpf itself took 0.67 % of the machine's CPU time; its programs in the kernel "
+		  "were not timed.");
 	out = report(NONE, false);
 	assert_null(strstr(out, "of the machine's CPU time"));
 	free(out);

@@ -34,17 +34,22 @@ static void everything_moves(void **state)
 	(void)state;
 	assert_null(profile_find_samples(&all, "a.c:1"));
 	read_text(&one, "{\"type\":\"startup\",\"time\":1}\n"
-			"{\"type\":\"experiment\",\"selected\":\"a.c:1\",\"speedup\":0,\"duration\":5,\"selected_samples\":1}\n"
+			"{\"type\":\"experiment\",\"selected\":\"a.c:1\",\"speedup\":0,"
+			"\"duration\":5,\"selected_samples\":1}\n"
 			"{\"type\":\"throughput-point\",\"name\":\"p\",\"delta\":1}\n"
-			"{\"type\":\"runtime\",\"time\":10}\n{\"type\":\"samples\",\"location\":\"a.c:1\",\"count\":3,\"ns\":30}\n"
+			"{\"type\":\"runtime\",\"time\":10}\n{\"type\":\"samples\",\"location\":"
+			"\"a.c:1\",\"count\":3,\"ns\":30}\n"
 			"{\"type\":\"samples\",\"location\":\"c.c:1\",\"count\":3,\"ns\":30}\n"
 			"{\"type\":\"addresses\",\"path\":\"a\",\"counts\":\"1:1\"}\n");
 	read_text(&two, "{\"type\":\"startup\",\"time\":2}\n"
-			"{\"type\":\"experiment\",\"selected\":\"b.c:1\",\"speedup\":0.5,\"duration\":6,\"selected_samples\":1}\n"
+			"{\"type\":\"experiment\",\"selected\":\"b.c:1\",\"speedup\":0.5,"
+			"\"duration\":6,\"selected_samples\":1}\n"
 			"no record\n{\"type\":\"throughput-point\",\"name\":\"p\",\"delta\":1}\n"
-			"{\"type\":\"runtime\",\"time\":20,\"unattributed\":3}\n{\"type\":\"samples\",\"location\":\"b.c:1\",\"count\":4}\n"
+			"{\"type\":\"runtime\",\"time\":20,\"unattributed\":3}\n{\"type\":"
+			"\"samples\",\"location\":\"b.c:1\",\"count\":4}\n"
 			"{\"type\":\"samples\",\"location\":\"c.c:1\",\"count\":4}\n"
-			"{\"type\":\"samples\",\"location\":\"a.c:1\",\"count\":5,\"ns\":100,\"inlined\":\"2\\ta.c:1\\tb.c:9\\n\"}\n"
+			"{\"type\":\"samples\",\"location\":\"a.c:1\",\"count\":5,\"ns\":100,"
+			"\"inlined\":\"2\\ta.c:1\\tb.c:9\\n\"}\n"
 			"{\"type\":\"addresses\",\"path\":\"b\",\"counts\":\"1:1\"}\n");
 	assert_int_equal(profile_merge(&all, &one), 0);
 	assert_int_equal(profile_merge(&all, &two), 0);
@@ -98,7 +103,8 @@ static char *many_runs(int n, bool many)
 	for (int i = 0; i < n; i++)
 		(void)fprintf(f,
 			      "{\"type\":\"startup\",\"time\":1,\"cozbpf\":{\"build\":\"b\"}}\n"
-			      "{\"type\":\"experiment\",\"selected\":\"a.c:1\",\"speedup\":0,\"duration\":5,\"selected_samples\":1}\n"
+			      "{\"type\":\"experiment\",\"selected\":\"a.c:1\",\"speedup\":0,"
+			      "\"duration\":5,\"selected_samples\":1}\n"
 			      "{\"type\":\"throughput-point\",\"name\":\"p%d\",\"delta\":1}\n",
 			      many ? i : 0);
 	(void)fclose(f);
@@ -125,7 +131,8 @@ static double comparing_takes(int n, bool many)
 	return least;
 }
 
-/* Eight times as much takes 8 times as long, and somewhat more where caches are small; quadratic time would be 64. */
+/* Eight times as much takes 8 times as long, and somewhat more where caches are small; quadratic
+ * time would be 64. */
 static void time_grows_with_size(void **state)
 {
 	(void)state;
@@ -133,7 +140,8 @@ static void time_grows_with_size(void **state)
 		double one = comparing_takes(1250, many), two = comparing_takes(10000, many);
 
 		if (two > 24 * one)
-			fail_msg("%s: %g s, of eight times as many %g s", many ? "points" : "runs", one, two);
+			fail_msg("%s: %g s, of eight times as many %g s", many ? "points" : "runs",
+				 one, two);
 	}
 }
 

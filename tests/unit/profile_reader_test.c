@@ -28,20 +28,27 @@ static int read_text(struct profile *p, const char *text)
 
 static void native_keys(void **state)
 {
-	static const char text[] = "{\"type\":\"startup\",\"time\":7,\"cozbpf\":{\"version\":\"1\",\"command\":\"./a "
-				   "b\",\"pay\":\"hold\",\"seed\":42,"
-				   "\"period_ns\":1000000,\"unknown\":[1]}}\n"
-				   "{\"type\":\"experiment\",\"selected\":\"a.c:1\",\"speedup\":0.25,\"duration\":500,\"selected_samples\":3,"
-				   "\"function\":\"f\",\"elapsed\":600,\"credited\":-5,\"foreign\":0.125,\"unknown\":{}}\n"
-				   "{\"type\":\"throughput-point\",\"name\":\"p\",\"delta\":4,\"first_ns\":10,\"last_ns\":410,\"effective_ns\":"
-				   "390,\"timed_visits\":3}\n"
-				   "{\"type\":\"throughput-point\",\"name\":\"r\",\"delta\":4,\"first_ns\":10,\"last_ns\":410,\"effective_ns\":"
-				   "390,\"timed_visits\":5}\n"
-				   "{\"type\":\"throughput-point\",\"name\":\"q\",\"delta\":1,\"first_ns\":10,\"last_ns\":10,\"effective_ns\":"
-				   "0}\n"
-				   "{\"type\":\"latency-point\",\"name\":\"l\",\"arrivals\":5,\"departures\":4,\"difference\":-1}\n"
-				   "{\"type\":\"runtime\",\"time\":900}\n"
-				   "{\"type\":\"samples\",\"location\":\"a.c:1\",\"count\":12}\n";
+	static const char text[] =
+		"{\"type\":\"startup\",\"time\":7,\"cozbpf\":{\"version\":\"1\",\"command\":\"./a "
+		"b\",\"pay\":\"hold\",\"seed\":42,"
+		"\"period_ns\":1000000,\"unknown\":[1]}}\n"
+		"{\"type\":\"experiment\",\"selected\":\"a.c:1\",\"speedup\":0.25,\"duration\":500,"
+		"\"selected_samples\":3,"
+		"\"function\":\"f\",\"elapsed\":600,\"credited\":-5,\"foreign\":0.125,\"unknown\":{"
+		"}}\n"
+		"{\"type\":\"throughput-point\",\"name\":\"p\",\"delta\":4,\"first_ns\":10,\"last_"
+		"ns\":410,\"effective_ns\":"
+		"390,\"timed_visits\":3}\n"
+		"{\"type\":\"throughput-point\",\"name\":\"r\",\"delta\":4,\"first_ns\":10,\"last_"
+		"ns\":410,\"effective_ns\":"
+		"390,\"timed_visits\":5}\n"
+		"{\"type\":\"throughput-point\",\"name\":\"q\",\"delta\":1,\"first_ns\":10,\"last_"
+		"ns\":10,\"effective_ns\":"
+		"0}\n"
+		"{\"type\":\"latency-point\",\"name\":\"l\",\"arrivals\":5,\"departures\":4,"
+		"\"difference\":-1}\n"
+		"{\"type\":\"runtime\",\"time\":900}\n"
+		"{\"type\":\"samples\",\"location\":\"a.c:1\",\"count\":12}\n";
 	struct profile p = {0};
 	const struct profile_run_experiment *x;
 
@@ -81,17 +88,18 @@ static void native_keys(void **state)
 
 static void text_form_of_all_ages(void **state)
 {
-	static const char text[] = "startup\ttime=5\r\n"
-				   "experiment\tselected=/a=b/x.c:1\tspeedup=0.75\tduration=1000\tselected-samples=2\n"
-				   "throughput-point\tname=p\tdelta=3\n"
-				   "progress-point\tname=q\ttype=source\tdelta=4\n"
-				   "throughput_point\tname=r\tdelta=5\n"
-				   "latency_point\tname=l\tarrivals=2\tdepartures=1\tdifference=1\n"
-				   "\n"
-				   "experiment\tselected=y.c:2\tspeedup=1.00\tduration=10\tselected_samples=9\n"
-				   "runtime\ttime=77\n"
-				   "samples\tlocation=y.c:2\tcount=8\n"
-				   "shutdown\ttime=99\tsamples=8\n";
+	static const char text[] =
+		"startup\ttime=5\r\n"
+		"experiment\tselected=/a=b/x.c:1\tspeedup=0.75\tduration=1000\tselected-samples=2\n"
+		"throughput-point\tname=p\tdelta=3\n"
+		"progress-point\tname=q\ttype=source\tdelta=4\n"
+		"throughput_point\tname=r\tdelta=5\n"
+		"latency_point\tname=l\tarrivals=2\tdepartures=1\tdifference=1\n"
+		"\n"
+		"experiment\tselected=y.c:2\tspeedup=1.00\tduration=10\tselected_samples=9\n"
+		"runtime\ttime=77\n"
+		"samples\tlocation=y.c:2\tcount=8\n"
+		"shutdown\ttime=99\tsamples=8\n";
 	struct profile p = {0};
 
 	(void)state;
@@ -113,13 +121,16 @@ static void text_form_of_all_ages(void **state)
 /* A run's logs are cumulative: the last one counts, and runs add up. */
 static void logs_supersede_within_a_run(void **state)
 {
-	static const char text[] = "startup\ttime=1\n"
-				   "runtime\ttime=10\nsamples\tlocation=a\tcount=1\nsamples\tlocation=b\tcount=1\n"
-				   "addresses\tpath=a\tcounts=1:5\n"
-				   "runtime\ttime=20\tunattributed=4\nsamples\tlocation=b\tcount=5\nsamples\tlocation=a\tcount=3\n"
-				   "addresses\tpath=a\tcounts=1:7\naddresses\tpath=a\n"
-				   "startup\ttime=2\n"
-				   "runtime\ttime=100\tunattributed=30\nsamples\tlocation=a\tcount=1000\naddresses\tpath=a\tcounts=1:1000\n";
+	static const char text[] =
+		"startup\ttime=1\n"
+		"runtime\ttime=10\nsamples\tlocation=a\tcount=1\nsamples\tlocation=b\tcount=1\n"
+		"addresses\tpath=a\tcounts=1:5\n"
+		"runtime\ttime=20\tunattributed=4\nsamples\tlocation=b\tcount=5\nsamples\tlocation="
+		"a\tcount=3\n"
+		"addresses\tpath=a\tcounts=1:7\naddresses\tpath=a\n"
+		"startup\ttime=2\n"
+		"runtime\ttime=100\tunattributed=30\nsamples\tlocation=a\tcount="
+		"1000\naddresses\tpath=a\tcounts=1:1000\n";
 	struct profile p = {0};
 
 	(void)state;
@@ -145,17 +156,21 @@ static char *rename_a(const char *line, void *arg)
 	return strdup(strncmp(line, "a.c:", 4) ? line : line[4] == '1' ? "b.c:1" : "c.c:1");
 }
 
-/* Of two runs' copies those of the larger one are kept; names in them are renamed as the lines are. */
+/* Of two runs' copies those of the larger one are kept; names in them are renamed as the lines are.
+ */
 static void inlined_copies_are_kept(void **state)
 {
-	static const char text[] = "{\"type\":\"startup\",\"time\":1}\n"
-				   "{\"type\":\"runtime\",\"time\":5,\"samples\":7}\n"
-				   "{\"type\":\"samples\",\"location\":\"a.c:1\",\"count\":4,\"inlined\":\"4\\ta.c:2\\ta.c:1\"}\n"
-				   "{\"type\":\"samples\",\"location\":\"d.c:1\",\"count\":4}\n"
-				   "{\"type\":\"startup\",\"time\":1}\n"
-				   "{\"type\":\"runtime\",\"time\":5}\n"
-				   "{\"type\":\"samples\",\"location\":\"a.c:1\",\"count\":9,\"inlined\":\"5\\ta.c:1\\tx.c:9\\n4\\ta.c:1\\ta.c:2\"}\n"
-				   "{\"type\":\"samples\",\"location\":\"d.c:1\",\"count\":1,\"inlined\":\"junk\"}\n";
+	static const char text[] =
+		"{\"type\":\"startup\",\"time\":1}\n"
+		"{\"type\":\"runtime\",\"time\":5,\"samples\":7}\n"
+		"{\"type\":\"samples\",\"location\":\"a.c:1\",\"count\":4,\"inlined\":\"4\\ta.c:"
+		"2\\ta.c:1\"}\n"
+		"{\"type\":\"samples\",\"location\":\"d.c:1\",\"count\":4}\n"
+		"{\"type\":\"startup\",\"time\":1}\n"
+		"{\"type\":\"runtime\",\"time\":5}\n"
+		"{\"type\":\"samples\",\"location\":\"a.c:1\",\"count\":9,\"inlined\":\"5\\ta.c:"
+		"1\\tx.c:9\\n4\\ta.c:1\\ta.c:2\"}\n"
+		"{\"type\":\"samples\",\"location\":\"d.c:1\",\"count\":1,\"inlined\":\"junk\"}\n";
 	struct profile p = {0};
 
 	(void)state;
@@ -171,22 +186,25 @@ static void inlined_copies_are_kept(void **state)
 
 static void bad_lines_are_skipped_and_counted(void **state)
 {
-	static const char text[] = "startup\ttime=1\n"
-				   "throughput-point\tname=early\tdelta=3\n" /* of no experiment */
-				   "experiment\tselected=a\tspeedup=0.50\tduration=1\n"
-				   "throughput-point\tname=p\tdelta=-3\n"
-				   "throughput-point\tname=p\tdelta=3x\n"
-				   "throughput-point\tname=p\tdelta=18446744073709551616\n"
-				   "throughput-point\tdelta=3\n"
-				   "experiment\tselected=a\tspeedup=1.01\tduration=1\n"
-				   "throughput-point\tname=of-the-bad-one\tdelta=3\n"
-				   "{\"type\":\"experiment\",\"selected\":5,\"speedup\":0,\"duration\":1}\n"
-				   "{\"type\":\"experiment\",\"selected\":\"a\",\"speedup\":NaN,\"duration\":1}\n"
-				   "{\"type\":\"experiment\",\"selected\":\"a\\u0000b\",\"speedup\":0,\"duration\":1}\n"
-				   "{\"type\":\"experiment\",\"selected\":\"a\",\"speedup\":0,\"duration\":1} trailing\n"
-				   "{\"type\":\"exper\n"
-				   "{}\n"
-				   "nonsense\n";
+	static const char text[] =
+		"startup\ttime=1\n"
+		"throughput-point\tname=early\tdelta=3\n" /* of no experiment */
+		"experiment\tselected=a\tspeedup=0.50\tduration=1\n"
+		"throughput-point\tname=p\tdelta=-3\n"
+		"throughput-point\tname=p\tdelta=3x\n"
+		"throughput-point\tname=p\tdelta=18446744073709551616\n"
+		"throughput-point\tdelta=3\n"
+		"experiment\tselected=a\tspeedup=1.01\tduration=1\n"
+		"throughput-point\tname=of-the-bad-one\tdelta=3\n"
+		"{\"type\":\"experiment\",\"selected\":5,\"speedup\":0,\"duration\":1}\n"
+		"{\"type\":\"experiment\",\"selected\":\"a\",\"speedup\":NaN,\"duration\":1}\n"
+		"{\"type\":\"experiment\",\"selected\":\"a\\u0000b\",\"speedup\":0,\"duration\":1}"
+		"\n"
+		"{\"type\":\"experiment\",\"selected\":\"a\",\"speedup\":0,\"duration\":1} "
+		"trailing\n"
+		"{\"type\":\"exper\n"
+		"{}\n"
+		"nonsense\n";
 	struct profile p = {0};
 
 	(void)state;
@@ -228,7 +246,8 @@ static void refused(const char *path)
 	assert_non_null(strstr(e.text, "is not a regular file"));
 }
 
-/* A link stands where a user's "*" finds it. Opening a socket fails, and otherwise than by what it is: it was not opened. */
+/* A link stands where a user's "*" finds it. Opening a socket fails, and otherwise than by what it
+ * is: it was not opened. */
 static void devices_are_not_opened(void **state)
 {
 	struct sockaddr_un name = {.sun_family = AF_UNIX};
@@ -255,7 +274,8 @@ static void devices_are_not_opened(void **state)
 
 static void write_profile(int fd)
 {
-	static const char text[] = "startup\ttime=1\nexperiment\tselected=a.c:1\tspeedup=0.50\tduration=7\n";
+	static const char text[] =
+		"startup\ttime=1\nexperiment\tselected=a.c:1\tspeedup=0.50\tduration=7\n";
 
 	assert_int_equal(write(fd, text, sizeof(text) - 1), sizeof(text) - 1);
 	(void)close(fd);
@@ -305,10 +325,16 @@ static void several_files_are_one_profile(void **state)
 	struct profile p = {0};
 
 	(void)state;
-	assert_int_equal(read_text(&p, "startup\ttime=1\nexperiment\tselected=a\tspeedup=0.00\tduration=1\nsamples\tlocation=z\tcount=1\n"), 0);
-	assert_int_equal(read_text(&p, "{\"type\":\"startup\",\"time\":2}\n{\"type\":\"experiment\",\"selected\":\"b\",\"speedup\":0,"
-				       "\"duration\":1}\n{\"type\":\"samples\",\"location\":\"z\",\"count\":2}\n"),
+	assert_int_equal(read_text(&p, "startup\ttime=1\nexperiment\tselected=a\tspeedup=0."
+				       "00\tduration=1\nsamples\tlocation=z\tcount=1\n"),
 			 0);
+	assert_int_equal(
+		read_text(
+			&p,
+			"{\"type\":\"startup\",\"time\":2}\n{\"type\":\"experiment\",\"selected\":"
+			"\"b\",\"speedup\":0,"
+			"\"duration\":1}\n{\"type\":\"samples\",\"location\":\"z\",\"count\":2}\n"),
+		0);
 	assert_int_equal(p.n_runs, 2);
 	assert_int_equal(p.n_experiments, 2);
 	assert_int_equal(p.experiments[1].run, 1);
@@ -328,13 +354,14 @@ static char *without_directory(const char *line, void *arg)
 
 static void lines_are_renamed(void **state)
 {
-	static const char text[] = "startup\ttime=1\n"
-				   "experiment\tselected=src/a.c:1\tspeedup=0.5\tduration=10\tselected-samples=1\n"
-				   "throughput-point\tname=p\tdelta=1\n"
-				   "runtime\ttime=5\n"
-				   "samples\tlocation=src/a.c:1\tcount=2\n"
-				   "samples\tlocation=old/a.c:1\tcount=3\n"
-				   "samples\tlocation=ns/f::g\tcount=4\n";
+	static const char text[] =
+		"startup\ttime=1\n"
+		"experiment\tselected=src/a.c:1\tspeedup=0.5\tduration=10\tselected-samples=1\n"
+		"throughput-point\tname=p\tdelta=1\n"
+		"runtime\ttime=5\n"
+		"samples\tlocation=src/a.c:1\tcount=2\n"
+		"samples\tlocation=old/a.c:1\tcount=3\n"
+		"samples\tlocation=ns/f::g\tcount=4\n";
 	struct profile p = {0};
 	struct error e = {0};
 
@@ -374,10 +401,12 @@ static void huge_inputs_are_bounded(void **state)
 	free(text);
 }
 
-/* Nobody's days of experiments are refused for their size: only what is kept of a file takes memory. */
+/* Nobody's days of experiments are refused for their size: only what is kept of a file takes
+ * memory. */
 static void large_files_are_read(void **state)
 {
-	static const char experiment[] = "experiment\tselected=a.c:1\tspeedup=0.50\tduration=7\tnote=",
+	static const char experiment[] =
+		"experiment\tselected=a.c:1\tspeedup=0.50\tduration=7\tnote=",
 			  point[] = "\nthroughput-point\tname=p\tdelta=3\n";
 	const size_t note = 1u << 19, lines = 280; /* 140 MiB in all */
 	char path[] = "/tmp/cozbpf-reader-XXXXXX", *text = malloc(note);
@@ -414,7 +443,8 @@ static void large_files_are_read(void **state)
 /* Sparse files: nothing that can be read for hours, or take memory. */
 static void endless_rubbish_is_refused(void **state)
 {
-	static const char record[] = "experiment\tselected=a.c:1\tspeedup=0.50\tduration=7\nthroughput-point\tname=p\tdelta=3\n";
+	static const char record[] = "experiment\tselected=a.c:1\tspeedup=0.50\tduration="
+				     "7\nthroughput-point\tname=p\tdelta=3\n";
 	char path[] = "/tmp/cozbpf-reader-XXXXXX";
 	int fd = mkstemp(path);
 	struct profile p = {0};
@@ -453,7 +483,8 @@ static int read_many(const char *each, size_t n, bool logs, struct error *e)
 	int r;
 
 	assert_non_null(f);
-	assert_true(fputs("startup\ttime=1\nexperiment\tselected=a.c:1\tspeedup=0.50\tduration=7\n", f) >= 0);
+	assert_true(fputs("startup\ttime=1\nexperiment\tselected=a.c:1\tspeedup=0.50\tduration=7\n",
+			  f) >= 0);
 	for (size_t i = 0; i < n; i++)
 		assert_true(fprintf(f, "%s%s\n", logs ? "runtime\ttime=1\n" : "", each) > 0);
 	assert_int_equal(fclose(f), 0);
@@ -471,7 +502,8 @@ static void what_is_kept_is_bounded(void **state)
 		"experiment\tselected=a.c:1\tspeedup=0.50\tduration=7",
 		"throughput-point\tname=p\tdelta=3",
 		"samples\tlocation=a.c:1\tcount=1",
-		"{\"type\":\"latency-point\",\"name\":\"p\",\"arrivals\":1,\"departures\":1,\"difference\":0}",
+		"{\"type\":\"latency-point\",\"name\":\"p\",\"arrivals\":1,\"departures\":1,"
+		"\"difference\":0}",
 	};
 	size_t most = profile_most_kept;
 	struct error e = {0};

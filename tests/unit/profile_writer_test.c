@@ -86,25 +86,44 @@ static struct profile_experiment experiment = {.selected = "/a/b.c:12",
 					       .oversleep = INT64_MIN,
 					       .foreign = 0.1};
 static struct profile_point points[] = {
-	{.kind = PROFILE_THROUGHPUT, .name = "p", .delta = 5, .timed = true, .first_ns = 1, .last_ns = 9, .effective_ns = 7, .timed_visits = 4},
+	{.kind = PROFILE_THROUGHPUT,
+	 .name = "p",
+	 .delta = 5,
+	 .timed = true,
+	 .first_ns = 1,
+	 .last_ns = 9,
+	 .effective_ns = 7,
+	 .timed_visits = 4},
 	{.kind = PROFILE_THROUGHPUT, .name = "q\t\"\n\x1b\xff", .delta = 1},
 	{.kind = PROFILE_LATENCY, .name = "l", .arrivals = 3, .departures = 2, .difference = -2},
 };
-static struct profile_samples samples[] = {{"/a/b.c:12", 40, "30\ta.h:1\t/a/b.c:12\n10\t/a/b.c:12\tb.c:4"}, {"c.c:1", 2, NULL, 7000000}};
-static struct profile_addresses addresses[] = {{.path = "/a/b", .build = "0f", .inode = 7, .changed_ns = 9, .counts = "10:3 1f4:39"}};
-static const struct profile logged = {.samples = samples, .n_samples = 2, .addresses = addresses, .n_addresses = 1};
+static struct profile_samples samples[] = {
+	{"/a/b.c:12", 40, "30\ta.h:1\t/a/b.c:12\n10\t/a/b.c:12\tb.c:4"},
+	{"c.c:1", 2, NULL, 7000000}};
+static struct profile_addresses addresses[] = {
+	{.path = "/a/b", .build = "0f", .inode = 7, .changed_ns = 9, .counts = "10:3 1f4:39"}};
+static const struct profile logged = {
+	.samples = samples, .n_samples = 2, .addresses = addresses, .n_addresses = 1};
 
 static void write_all(enum profile_format format)
 {
-	struct profile_startup s = {
-		.time = 123, .version = "1", .command = "./a \"b\"", .pay = "sleep", .attribution = "inclusive", .seed = 1ull << 51};
+	struct profile_startup s = {.time = 123,
+				    .version = "1",
+				    .command = "./a \"b\"",
+				    .pay = "sleep",
+				    .attribution = "inclusive",
+				    .seed = 1ull << 51};
 	struct profile_writer *w = NULL;
 	struct error e = {0};
 
 	assert_int_equal(open_writer(format, &w, &e), 0);
 	assert_int_equal(profile_write_startup(w, &s), 0);
 	assert_int_equal(profile_write_experiment(w, &experiment, points, 3), 0);
-	assert_int_equal(profile_write_log(w, &(struct profile_runtime){.time = 777, .samples = 41, .unattributed = 3}, &logged), 0);
+	assert_int_equal(
+		profile_write_log(
+			w, &(struct profile_runtime){.time = 777, .samples = 41, .unattributed = 3},
+			&logged),
+		0);
 	assert_int_equal(profile_writer_close(w), 0);
 }
 
@@ -115,35 +134,47 @@ static void json_is_as_specified(void **state)
 	(void)state;
 	write_all(PROFILE_JSON);
 	text = get_file();
-	assert_ptr_equal(strstr(text, "{\"type\":\"startup\",\"time\":123,\"cozbpf\":{\"version\":\"1\",\"command\":\"./a \\\"b\\\"\""), text);
-	assert_non_null(strstr(text, "\n{\"type\":\"experiment\",\"selected\":\"/a/b.c:12\",\"speedup\":0.25,\"duration\":500000000,"
+	assert_ptr_equal(strstr(text, "{\"type\":\"startup\",\"time\":123,\"cozbpf\":{\"version\":"
+				      "\"1\",\"command\":\"./a \\\"b\\\"\""),
+			 text);
+	assert_non_null(strstr(text, "\n{\"type\":\"experiment\",\"selected\":\"/a/"
+				     "b.c:12\",\"speedup\":0.25,\"duration\":500000000,"
 				     "\"selected_samples\":17,"));
 	assert_non_null(strstr(text, ",\"function\":\"f\",\"elapsed\":18446744073709551615,"));
 	assert_non_null(strstr(text, "\"foreign\":0.1}\n"));
-	assert_non_null(strstr(text, "{\"type\":\"throughput-point\",\"name\":\"p\",\"delta\":5,\"first_ns\":1,\"last_ns\":9,"
+	assert_non_null(strstr(text, "{\"type\":\"throughput-point\",\"name\":\"p\",\"delta\":5,"
+				     "\"first_ns\":1,\"last_ns\":9,"
 				     "\"effective_ns\":7,\"timed_visits\":4}\n"));
-	assert_non_null(strstr(text, "{\"type\":\"throughput-point\",\"name\":\"q\\t\\\"\\n\\u001b?\",\"delta\":1}\n"));
-	assert_non_null(strstr(text, "{\"type\":\"latency-point\",\"name\":\"l\",\"arrivals\":3,\"departures\":2,\"difference\":-2}\n"));
 	assert_non_null(strstr(
-		text, "{\"type\":\"runtime\",\"time\":777,\"samples\":41,\"unattributed\":3}\n{\"type\":\"samples\",\"location\":\"/a/"
-		      "b.c:12\",\"count\":40,\"ns\":0,"
-		      "\"inlined\":\"30\\ta.h:1\\t/a/b.c:12\\n10\\t/a/b.c:12\\tb.c:4\"}\n"
-		      "{\"type\":\"samples\",\"location\":\"c.c:1\",\"count\":2,\"ns\":7000000}\n"
-		      "{\"type\":\"addresses\",\"path\":\"/a/b\",\"build\":\"0f\",\"inode\":7,\"changed_ns\":9,\"counts\":\"10:3 1f4:39\"}\n"));
+		text,
+		"{\"type\":\"throughput-point\",\"name\":\"q\\t\\\"\\n\\u001b?\",\"delta\":1}\n"));
+	assert_non_null(strstr(text, "{\"type\":\"latency-point\",\"name\":\"l\",\"arrivals\":3,"
+				     "\"departures\":2,\"difference\":-2}\n"));
+	assert_non_null(strstr(
+		text,
+		"{\"type\":\"runtime\",\"time\":777,\"samples\":41,\"unattributed\":3}\n{\"type\":"
+		"\"samples\",\"location\":\"/a/"
+		"b.c:12\",\"count\":40,\"ns\":0,"
+		"\"inlined\":\"30\\ta.h:1\\t/a/b.c:12\\n10\\t/a/b.c:12\\tb.c:4\"}\n"
+		"{\"type\":\"samples\",\"location\":\"c.c:1\",\"count\":2,\"ns\":7000000}\n"
+		"{\"type\":\"addresses\",\"path\":\"/a/"
+		"b\",\"build\":\"0f\",\"inode\":7,\"changed_ns\":9,\"counts\":\"10:3 1f4:39\"}\n"));
 }
 
 static void text_is_as_specified(void **state)
 {
 	(void)state;
 	write_all(PROFILE_COZ_TEXT);
-	assert_string_equal(get_file(), "startup\ttime=123\n"
-					"experiment\tselected=/a/b.c:12\tspeedup=0.25\tduration=500000000\tselected-samples=17\n"
-					"throughput-point\tname=p\tdelta=5\n"
-					"throughput-point\tname=q \" ??\tdelta=1\n"
-					"latency-point\tname=l\tarrivals=3\tdepartures=2\tdifference=-2\n"
-					"runtime\ttime=777\n"
-					"samples\tlocation=/a/b.c:12\tcount=40\n"
-					"samples\tlocation=c.c:1\tcount=2\n");
+	assert_string_equal(get_file(),
+			    "startup\ttime=123\n"
+			    "experiment\tselected=/a/"
+			    "b.c:12\tspeedup=0.25\tduration=500000000\tselected-samples=17\n"
+			    "throughput-point\tname=p\tdelta=5\n"
+			    "throughput-point\tname=q \" ??\tdelta=1\n"
+			    "latency-point\tname=l\tarrivals=3\tdepartures=2\tdifference=-2\n"
+			    "runtime\ttime=777\n"
+			    "samples\tlocation=/a/b.c:12\tcount=40\n"
+			    "samples\tlocation=c.c:1\tcount=2\n");
 }
 
 static void what_is_written_reads_back(void **state)
@@ -196,7 +227,8 @@ static int add_place(const struct profile_place *at, void *arg)
 /* In as many records as a reader takes. */
 static void places_read_back(void **state)
 {
-	struct profile_addresses of = {.path = "/a/b", .inode = 7}, broken = {.counts = "10:3 11:x 12:5"};
+	struct profile_addresses of = {.path = "/a/b", .inode = 7},
+				 broken = {.counts = "10:3 11:x 12:5"};
 	struct profile_place places[900];
 	struct places all = {0};
 	struct profile made = {0}, p = {0};
@@ -204,7 +236,8 @@ static void places_read_back(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < 900; i++)
-		places[i] = (struct profile_place){0x7fff00001000 + 16 * i, i ? i : UINT64_MAX - 900ull * 899 / 2};
+		places[i] = (struct profile_place){0x7fff00001000 + 16 * i,
+						   i ? i : UINT64_MAX - 900ull * 899 / 2};
 	assert_int_equal(profile_addresses_add(&made, &of, places, 900), 0);
 	assert_true(made.n_addresses > 1);
 	assert_int_equal(open_writer(PROFILE_JSON, &w, NULL), 0);
@@ -313,7 +346,8 @@ static void only_regular_files(void **state)
 	assert_int_equal(profile_writer_open(directory, PROFILE_JSON, -1, -1, &w, &e), -EINVAL);
 	assert_int_equal(profile_writer_open("/dev/null", PROFILE_JSON, -1, -1, &w, &e), -EINVAL);
 	assert_int_equal(profile_writer_open("-", PROFILE_JSON, -1, -1, &w, &e), -EINVAL);
-	assert_int_equal(profile_writer_open("/nonexistent/x", PROFILE_JSON, -1, -1, &w, &e), -ENOENT);
+	assert_int_equal(profile_writer_open("/nonexistent/x", PROFILE_JSON, -1, -1, &w, &e),
+			 -ENOENT);
 	assert_null(w);
 }
 
@@ -385,7 +419,8 @@ int flock(int fd, int operation)
 	return (int)syscall(SYS_flock, fd, operation);
 }
 
-static const char other_record[] = "{\"type\":\"experiment\",\"selected\":\"other\",\"speedup\":0,\"duration\":1}\n";
+static const char other_record[] =
+	"{\"type\":\"experiment\",\"selected\":\"other\",\"speedup\":0,\"duration\":1}\n";
 
 /* It writes its last record, and ends. */
 static void append_record(void)
@@ -450,19 +485,29 @@ static void torn_tails_are_mended(void **state)
 	(void)state;
 	put_file("{\"type\":\"startup\",\"time\":1}\n{\"type\":\"experiment\",\"sel");
 	assert_int_equal(open_writer(PROFILE_JSON, &w, NULL), 0);
-	assert_int_equal(profile_write_log(w, &(struct profile_runtime){.time = 5}, &(struct profile){0}), 0);
+	assert_int_equal(
+		profile_write_log(w, &(struct profile_runtime){.time = 5}, &(struct profile){0}),
+		0);
 	assert_int_equal(profile_writer_close(w), 0);
-	assert_string_equal(get_file(), "{\"type\":\"startup\",\"time\":1}\n{\"type\":\"runtime\",\"time\":5,\"samples\":0,\"unattributed\":0}\n");
+	assert_string_equal(get_file(), "{\"type\":\"startup\",\"time\":1}\n{\"type\":\"runtime\","
+					"\"time\":5,\"samples\":0,\"unattributed\":0}\n");
 	put_file("{\"type\":\"startup\",\"time\":1}"); /* whole, but for its newline */
 	assert_int_equal(open_writer(PROFILE_JSON, &w, NULL), 0);
-	assert_int_equal(profile_write_log(w, &(struct profile_runtime){.time = 5}, &(struct profile){0}), 0);
-	assert_int_equal(profile_write_log(w, &(struct profile_runtime){.time = 6}, &(struct profile){0}), 0);
+	assert_int_equal(
+		profile_write_log(w, &(struct profile_runtime){.time = 5}, &(struct profile){0}),
+		0);
+	assert_int_equal(
+		profile_write_log(w, &(struct profile_runtime){.time = 6}, &(struct profile){0}),
+		0);
 	assert_int_equal(profile_writer_close(w), 0);
-	assert_string_equal(get_file(), "{\"type\":\"startup\",\"time\":1}\n{\"type\":\"runtime\",\"time\":5,\"samples\":0,\"unattributed\":0}\n"
-					"{\"type\":\"runtime\",\"time\":6,\"samples\":0,\"unattributed\":0}\n");
+	assert_string_equal(get_file(),
+			    "{\"type\":\"startup\",\"time\":1}\n{\"type\":\"runtime\",\"time\":5,"
+			    "\"samples\":0,\"unattributed\":0}\n"
+			    "{\"type\":\"runtime\",\"time\":6,\"samples\":0,\"unattributed\":0}\n");
 }
 
-/* A full disk, by way of a limit on file sizes: the torn group is taken back, the file stays readable. */
+/* A full disk, by way of a limit on file sizes: the torn group is taken back, the file stays
+ * readable. */
 static void failed_writes_are_undone(void **state)
 {
 	struct rlimit old, small;
@@ -504,13 +549,16 @@ static char *sample_path(const char *name)
 	return NULL;
 }
 
-/* A file read and written again is the same file: what other tests do with the samples holds for what we write. */
+/* A file read and written again is the same file: what other tests do with the samples holds for
+ * what we write. */
 static void samples_survive_unchanged(void **state)
 {
 	static const struct {
 		const char *name;
 		enum profile_format format;
-	} files[] = {{"exact.jsonl", PROFILE_JSON}, {"noisy.jsonl", PROFILE_JSON}, {"exact.coz", PROFILE_COZ_TEXT}};
+	} files[] = {{"exact.jsonl", PROFILE_JSON},
+		     {"noisy.jsonl", PROFILE_JSON},
+		     {"exact.coz", PROFILE_COZ_TEXT}};
 
 	(void)state;
 	for (size_t i = 0; i < 3; i++) {
@@ -525,7 +573,10 @@ static void samples_survive_unchanged(void **state)
 		assert_int_equal(open_writer(files[i].format, &w, NULL), 0);
 		assert_int_equal(profile_write_startup(w, &p.runs[0]), 0);
 		for (size_t j = 0; j < p.n_experiments; j++)
-			assert_int_equal(profile_write_experiment(w, &p.experiments[j].x, p.experiments[j].points, p.experiments[j].n_points), 0);
+			assert_int_equal(profile_write_experiment(w, &p.experiments[j].x,
+								  p.experiments[j].points,
+								  p.experiments[j].n_points),
+					 0);
 		t = (struct profile_runtime){.time = p.runtime_ns,
 					     .samples = p.sampled,
 					     .unattributed = p.unattributed,

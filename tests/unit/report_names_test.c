@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a report makes of the names in a profile: long ones, and ones that would steer the terminal. */
+/* What a report makes of the names in a profile: long ones, and ones that would steer the terminal.
+ */
 #include "report/report.h"
 #include "analysis_sample.h"
 #include "report_print.h"
@@ -13,22 +14,25 @@
 /* Into a file or a pipe a row is one line, and its words are whole. */
 static void rows_are_whole_without_a_terminal(void **state)
 {
-	static const char name[] = "/src/some/directory/encoder_implementation_with_a_long_name.cc:1000";
-	static const char function[] = "void example::encoder<std::vector<int>>::encode(unsigned long)";
+	static const char name[] =
+		"/src/some/directory/encoder_implementation_with_a_long_name.cc:1000";
+	static const char function[] =
+		"void example::encoder<std::vector<int>>::encode(unsigned long)";
 	struct profile p = {0};
 	char *text;
 
 	(void)state;
 	for (int i = 0; i < 40; i++) {
 		struct profile_run_experiment *x =
-			sample_visits(&p, i < 20 ? name : "/src/other.c:2", (i & 1) / 2.0, (uint64_t)(1000 + i * 37 % 400) * MS, 99);
+			sample_visits(&p, i < 20 ? name : "/src/other.c:2", (i & 1) / 2.0,
+				      (uint64_t)(1000 + i * 37 % 400) * MS, 99);
 
 		x->x.function = strdup(function);
 		x->x.foreign = 0.5;
 	}
 	text = print(&p, NULL, NULL);
-	says(text,
-	     "\nsome/directory/encoder_implementation_with_a_long_name.cc:1000  void example::encoder<std::vector<int>>::encode(unsigned long)  ");
+	says(text, "\nsome/directory/encoder_implementation_with_a_long_name.cc:1000  void "
+		   "example::encoder<std::vector<int>>::encode(unsigned long)  ");
 	free(text);
 	profile_free(&p);
 }
@@ -70,12 +74,15 @@ static void names_cannot_steer_the_terminal(void **state)
 {
 	struct profile p = {0};
 	const char *silent[] = {"s\033]0;t\007"};
-	struct report_hints h = {.silent_points = silent, .n_silent_points = 1, .kernel_counters = "lost: 3\n\033[2Jx\n"};
+	struct report_hints h = {.silent_points = silent,
+				 .n_silent_points = 1,
+				 .kernel_counters = "lost: 3\n\033[2Jx\n"};
 	char *text;
 
 	(void)state;
 	for (int i = 0; i < 8; i++) {
-		struct profile_run_experiment *x = sample_visits(&p, "/a/\033[31m\r\x9b.c:1", (i & 1) / 2.0, (uint64_t)(1000 + i) * MS, 99);
+		struct profile_run_experiment *x = sample_visits(
+			&p, "/a/\033[31m\r\x9b.c:1", (i & 1) / 2.0, (uint64_t)(1000 + i) * MS, 99);
 
 		x->x.function = strdup("f\n\033[0m\377");
 		sample_point(x, PROFILE_LATENCY, "l\b\b\177")->departures = 9;

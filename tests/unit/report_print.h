@@ -13,7 +13,8 @@
 #include <string.h>
 
 /* The caller's: free. */
-static inline char *print(const struct profile *p, const struct report_options *o, const struct report_hints *h)
+static inline char *print(const struct profile *p, const struct report_options *o,
+			  const struct report_hints *h)
 {
 	struct analysis a;
 	char *text = NULL;

@@ -47,13 +47,15 @@ static void fill(struct profile *p)
 		for (int s = 0; s <= 100; s += 25) {
 			struct profile_run_experiment *x;
 
-			x = sample_visits(p, "/src/app/hot.c:10", s / 100.0, (uint64_t)(1000 - 5 * s) * MS, 100);
+			x = sample_visits(p, "/src/app/hot.c:10", s / 100.0,
+					  (uint64_t)(1000 - 5 * s) * MS, 100);
 			x->x.elapsed = 1000 * MS;
 			x->x.foreign = i == 0 && s == 0 ? 0.2 : 0;
 			x->x.hit_ns = x->x.growth = x->x.paid = (uint64_t)s * MS;
 			if (i == 0)
 				x->x.function = strdup("encode");
-			(void)sample_visits(p, "/src/app/lib/lock.c:20", s / 100.0, (uint64_t)(1000 + 2 * s) * MS, 100);
+			(void)sample_visits(p, "/src/app/lib/lock.c:20", s / 100.0,
+					    (uint64_t)(1000 + 2 * s) * MS, 100);
 			(void)sample_visits(p, "/src/app/cold.c:30", s / 100.0, 1000 * MS, 100);
 		}
 	p->runs[0].command = strdup("./app x");
@@ -76,9 +78,12 @@ static void table_and_verdicts(void **state)
 	says(text, "of: ./app x\n");
 	says(text, "Progress point 'p': 6000 visits\n");
 	row_is(text, "line ", "line function share 25 % 50 % 75 % 100 % verdict exp.");
-	row_is(text, "hot.c:10 ", "hot.c:10 encode - 12.5 +-0.0 25.0 +-0.0 37.5 +-0.0 50.0 +-0.0 helps 20");
-	row_is(text, "lib/lock.c:20 ", "lib/lock.c:20 - - -5.0 +-0.0 -10.0 +-0.0 -15.0 +-0.0 -20.0 +-0.0 hurts 20");
-	row_is(text, "cold.c:30 ", "cold.c:30 - - 0.0 +-0.0 0.0 +-0.0 0.0 +-0.0 0.0 +-0.0 no effect 20");
+	row_is(text, "hot.c:10 ",
+	       "hot.c:10 encode - 12.5 +-0.0 25.0 +-0.0 37.5 +-0.0 50.0 +-0.0 helps 20");
+	row_is(text, "lib/lock.c:20 ",
+	       "lib/lock.c:20 - - -5.0 +-0.0 -10.0 +-0.0 -15.0 +-0.0 -20.0 +-0.0 hurts 20");
+	row_is(text, "cold.c:30 ",
+	       "cold.c:30 - - 0.0 +-0.0 0.0 +-0.0 0.0 +-0.0 0.0 +-0.0 no effect 20");
 	assert_true(strstr(text, "\nhot.c:10 ") < strstr(text, "\ncold.c:30 "));
 	assert_true(strstr(text, "\ncold.c:30 ") < strstr(text, "\nlib/lock.c:20 "));
 	says(text, "\nhot.c:10 (helps)\n");
@@ -87,20 +92,24 @@ static void table_and_verdicts(void **state)
 	says(text, "A negative effect means contention");
 	says(text, "Warning: 1 of 60 experiments ran with other programs taking CPU (0.");
 	says(text, "1000.0 ms  time that threads were really stopped\n");
-	says(text, "Run 1: delays paid by hold, waits followed by sched, sampled every 1.0 ms, seed 4242.");
+	says(text, "Run 1: delays paid by hold, waits followed by sched, sampled every 1.0 ms, "
+		   "seed 4242.");
 	says(text, "Fallback in use: no task work");
 	says(text, "Noise floor of 'p': +-0.0 points");
 	says_not(text, "Undecided");
 	free(text);
 	text = print(&p, &(struct report_options){.width = 1000}, NULL);
-	says(text, "\nA 25 % faster hot.c:10 takes 12.5 % [12.5, 12.5] off the time per visit (14.3 % more visits per second). "
-		   "A 25 % faster lib/lock.c:20 adds 5.0 % [5.0, 5.0] to the time per visit: contention. "
-		   "3 lines were tried: 1 helps, 1 hurts, 1 has no effect.\n");
+	says(text,
+	     "\nA 25 % faster hot.c:10 takes 12.5 % [12.5, 12.5] off the time per visit (14.3 % "
+	     "more visits per second). "
+	     "A 25 % faster lib/lock.c:20 adds 5.0 % [5.0, 5.0] to the time per visit: contention. "
+	     "3 lines were tried: 1 helps, 1 hurts, 1 has no effect.\n");
 	free(text);
 	profile_free(&p);
 }
 
-/* @pay: how @threads threads, which keep two of two CPUs busy, were paused. A line that helps. The text is the caller's. */
+/* @pay: how @threads threads, which keep two of two CPUs busy, were paused. A line that helps. The
+ * text is the caller's. */
 static char *print_crowd(const char *pay, uint64_t threads)
 {
 	struct profile p = {0};
@@ -109,7 +118,9 @@ static char *print_crowd(const char *pay, uint64_t threads)
 	for (unsigned int i = 0; i < 60; i++) {
 		double s = i % 3 ? 0.25 * (1 + i % 4) : 0;
 		struct profile_experiment *x =
-			&sample_visits(&p, "/src/app/hot.c:10", s, (uint64_t)(500 * MS), (uint64_t)(200 / (1 - s / 2)) + i % 2)->x;
+			&sample_visits(&p, "/src/app/hot.c:10", s, (uint64_t)(500 * MS),
+				       (uint64_t)(200 / (1 - s / 2)) + i % 2)
+				 ->x;
 
 		x->threads = threads;
 		x->elapsed = 500 * MS;
@@ -123,7 +134,8 @@ static char *print_crowd(const char *pay, uint64_t threads)
 	return text;
 }
 
-/* Threads that sleep their pauses, and others that wait for a CPU: that cannot be right, and is not told as if it were. */
+/* Threads that sleep their pauses, and others that wait for a CPU: that cannot be right, and is not
+ * told as if it were. */
 static void lent_cpus_are_told(void **state)
 {
 	static const struct {
@@ -143,7 +155,8 @@ static void lent_cpus_are_told(void **state)
 	}
 }
 
-/* One experiment in seven holds most of the visits: the reader is told to look for another point, for more time would not help. */
+/* One experiment in seven holds most of the visits: the reader is told to look for another point,
+ * for more time would not help. */
 static void bursts_are_told(void **state)
 {
 	struct profile p = {0};
@@ -155,14 +168,16 @@ static void bursts_are_told(void **state)
 
 	(void)state;
 	for (unsigned int i = 0; i < 84; i++)
-		(void)sample_visits(&p, i & 1 ? "/src/app/hot.c:10" : "/src/app/cold.c:30", i % 3 ? 0.25 * (1 + i % 4) : 0, 500 * MS,
+		(void)sample_visits(&p, i & 1 ? "/src/app/hot.c:10" : "/src/app/cold.c:30",
+				    i % 3 ? 0.25 * (1 + i % 4) : 0, 500 * MS,
 				    i % 7 ? 20 + i % 5 : 2000);
 	text = print(&p, NULL, NULL);
 	says(text, "undecided (bursts)");
 	says_not(text, "helps");
 	says_not(text, "hurts");
 	says(text, "(undecided: visits come in bursts, choose a point that is passed evenly)");
-	says(text, "Undecided (bursts): visits come in bursts, choose a point that is passed evenly.");
+	says(text,
+	     "Undecided (bursts): visits come in bursts, choose a point that is passed evenly.");
 	says_not(text, "how much longer to run");
 	free(text);
 	assert_int_equal(analyse(&p, 1, &a), 0);
@@ -174,15 +189,16 @@ static void bursts_are_told(void **state)
 	assert_int_equal(json_pointer_get(root, "/points/0/lines/0/verdict", &v), 0);
 	assert_string_equal(json_object_get_string(v), "undecided");
 	assert_int_equal(json_pointer_get(root, "/points/0/lines/0/undecided_why", &v), 0);
-	assert_string_equal(json_object_get_string(v), "visits come in bursts, choose a point that is passed evenly");
+	assert_string_equal(json_object_get_string(v),
+			    "visits come in bursts, choose a point that is passed evenly");
 	json_object_put(root);
 	free(text);
 	analysis_free(&a);
 	profile_free(&p);
 }
 
-/* Sleepers that are held where CPUs are short spoil what others do: no number is told of a line in whose experiments they were. With CPUs to spare
- * they do no harm. */
+/* Sleepers that are held where CPUs are short spoil what others do: no number is told of a line in
+ * whose experiments they were. With CPUs to spare they do no harm. */
 static void held_sleepers_are_told(void **state)
 {
 	struct profile p = {0};
@@ -192,11 +208,15 @@ static void held_sleepers_are_told(void **state)
 	fill(&p);
 	p.runs[0].inject = strdup("never");
 	for (size_t i = 0; i < p.n_experiments; i++)
-		p.experiments[i].x.held_asleep = strstr(p.experiments[i].x.selected, "hot.c") ? 207 * MS : 9 * MS; /* of 1033 on average */
+		p.experiments[i].x.held_asleep = strstr(p.experiments[i].x.selected, "hot.c")
+							 ? 207 * MS
+							 : 9 * MS; /* of 1033 on average */
 	text = print(&p, NULL, NULL);
 	row_is(text, "hot.c:10 ", "hot.c:10 encode - - - - - not measurable without --inject 20");
-	row_is(text, "lib/lock.c:20 ", "lib/lock.c:20 - - -5.0 +-0.0 -10.0 +-0.0 -15.0 +-0.0 -20.0 +-0.0 hurts 20");
-	says(text, "Not measurable without --inject: paused threads that should have slept were held");
+	row_is(text, "lib/lock.c:20 ",
+	       "lib/lock.c:20 - - -5.0 +-0.0 -10.0 +-0.0 -15.0 +-0.0 -20.0 +-0.0 hurts 20");
+	says(text,
+	     "Not measurable without --inject: paused threads that should have slept were held");
 	says(text, "held for up to 2");
 	says(text, "With a handler: cozbpf ./app x --inject=auto\n");
 	says_not(text, "hot.c:10 (helps");
@@ -212,7 +232,8 @@ static void held_sleepers_are_told(void **state)
 	p.machine.scope_of_ns = 4 * p.runtime_ns;
 	p.machine.scope_ns = p.machine.foreign_ns = p.runtime_ns;
 	text = print(&p, NULL, NULL);
-	row_is(text, "hot.c:10 ", "hot.c:10 encode - 12.5 +-0.0 25.0 +-0.0 37.5 +-0.0 50.0 +-0.0 helps 20");
+	row_is(text, "hot.c:10 ",
+	       "hot.c:10 encode - 12.5 +-0.0 25.0 +-0.0 37.5 +-0.0 50.0 +-0.0 helps 20");
 	says_not(text, "should have slept");
 	free(text);
 	p.machine.foreign_ns += p.runtime_ns / 2;
@@ -233,16 +254,20 @@ static void disturbed_lines_are_marked(void **state)
 		if (strstr(p.experiments[i].x.selected, "hot.c"))
 			p.experiments[i].x.foreign = 0.2;
 	text = print(&p, NULL, NULL);
-	row_is(text, "hot.c:10 ", "hot.c:10 encode - 12.5 +-0.0 25.0 +-0.0 37.5 +-0.0 50.0 +-0.0 helps * 20");
-	row_is(text, "lib/lock.c:20 ", "lib/lock.c:20 - - -5.0 +-0.0 -10.0 +-0.0 -15.0 +-0.0 -20.0 +-0.0 hurts 20");
-	says(text, "\nhot.c:10 (helps; disturbed, 20 % of the wait time was behind other programs)\n");
+	row_is(text, "hot.c:10 ",
+	       "hot.c:10 encode - 12.5 +-0.0 25.0 +-0.0 37.5 +-0.0 50.0 +-0.0 helps * 20");
+	row_is(text, "lib/lock.c:20 ",
+	       "lib/lock.c:20 - - -5.0 +-0.0 -10.0 +-0.0 -15.0 +-0.0 -20.0 +-0.0 hurts 20");
+	says(text,
+	     "\nhot.c:10 (helps; disturbed, 20 % of the wait time was behind other programs)\n");
 	says(text, "Warning: 20 of 60 experiments");
 	says(text, "those with a * behind the verdict");
 	free(text);
 	profile_free(&p);
 }
 
-/* Every fact in its place; what is unknown is null, and the result is well-formed whatever the names are. */
+/* Every fact in its place; what is unknown is null, and the result is well-formed whatever the
+ * names are. */
 static void json_says_the_same(void **state)
 {
 	struct profile p = {0};
@@ -283,19 +308,23 @@ static void add_samples(struct profile *p)
 	static const struct profile_samples all[] = {
 		{"/src/app/cold.c:30", 100, NULL},
 		{"/src/app/hot.c:10", 300,
-		 "200\t/usr/include/x\x1b.h:4\t/src/app/hot.c:10\n50\t/src/app/hot.c:10\t/src/app/main.c:9\njunk\n7\n\t\n"
+		 "200\t/usr/include/x\x1b.h:4\t/src/app/hot.c:10\n50\t/src/app/hot.c:10\t/src/app/"
+		 "main.c:9\njunk\n7\n\t\n"
 		 "1\t/src/app/hot.c:10\t/src/app/b.c:2\n1\ta:1\tb:1\n1\ta:2\tb:2\n1\ta:3\tb:3"},
 	};
 
 	p->samples = calloc(2, sizeof(*p->samples));
 	assert_non_null(p->samples);
 	for (size_t i = 0; i < 2; i++)
-		p->samples[i] = (struct profile_samples){strdup(all[i].location), all[i].count, all[i].inlined ? strdup(all[i].inlined) : NULL};
+		p->samples[i] =
+			(struct profile_samples){strdup(all[i].location), all[i].count,
+						 all[i].inlined ? strdup(all[i].inlined) : NULL};
 	p->n_samples = 2;
 	p->sampled = 320;
 }
 
-/* A sample that counts for several lines counts once in what shares are of; and the report says so. */
+/* A sample that counts for several lines counts once in what shares are of; and the report says so.
+ */
 static void inclusive_shares(void **state)
 {
 	struct profile p = {0};
@@ -311,19 +340,23 @@ static void inclusive_shares(void **state)
 	p.unattributed = 80; /* of 400 */
 	text = print(&p, NULL, NULL);
 	says(text, "20 % of the samples belong to no line or function");
-	row_is(text, "hot.c:10 ", "hot.c:10 encode 75.0 % 12.5 +-0.0 25.0 +-0.0 37.5 +-0.0 50.0 +-0.0 helps 20");
+	row_is(text, "hot.c:10 ",
+	       "hot.c:10 encode 75.0 % 12.5 +-0.0 25.0 +-0.0 37.5 +-0.0 50.0 +-0.0 helps 20");
 	free(text);
 	p.unattributed = 10;
 	text = print(&p, NULL, NULL);
 	says_not(text, "belong to no line");
-	row_is(text, "hot.c:10 ", "hot.c:10 encode 90.9 % 12.5 +-0.0 25.0 +-0.0 37.5 +-0.0 50.0 +-0.0 helps 20");
+	row_is(text, "hot.c:10 ",
+	       "hot.c:10 encode 90.9 % 12.5 +-0.0 25.0 +-0.0 37.5 +-0.0 50.0 +-0.0 helps 20");
 	free(text);
 	p.unattributed = 0;
 	text = print(&p, NULL, NULL);
 	says(text, "Attribution is inclusive");
 	says_not(text, "not comparable");
-	row_is(text, "hot.c:10 ", "hot.c:10 encode 93.8 % 12.5 +-0.0 25.0 +-0.0 37.5 +-0.0 50.0 +-0.0 helps 20");
-	row_is(text, "cold.c:30 ", "cold.c:30 - 31.2 % 0.0 +-0.0 0.0 +-0.0 0.0 +-0.0 0.0 +-0.0 no effect 20");
+	row_is(text, "hot.c:10 ",
+	       "hot.c:10 encode 93.8 % 12.5 +-0.0 25.0 +-0.0 37.5 +-0.0 50.0 +-0.0 helps 20");
+	row_is(text, "cold.c:30 ",
+	       "cold.c:30 - 31.2 % 0.0 +-0.0 0.0 +-0.0 0.0 +-0.0 0.0 +-0.0 no effect 20");
 	free(text);
 	p.runs = reallocarray(p.runs, 2, sizeof(*p.runs));
 	assert_non_null(p.runs);
@@ -446,7 +479,8 @@ static void utf8_locales_get_signs(void **state)
 
 static void empty_profiles_explain_themselves(void **state)
 {
-	static const char *const silent[] = {"frame_done", "other"}, *const seen[] = {"/usr/lib/libx.so: 70 % of samples"};
+	static const char *const silent[] = {"frame_done", "other"},
+				 *const seen[] = {"/usr/lib/libx.so: 70 % of samples"};
 	struct profile p = {0};
 	struct report_hints h = {.silent_points = silent,
 				 .n_silent_points = 2,
@@ -527,7 +561,8 @@ static void sample_files(void **state)
 		text = print(&p, NULL, NULL);
 		row_is(text, "hot.c:10 ",
 		       i ? "hot.c:10 - 50.0 % 12.5 +-0.0 25.0 +-0.0 30.0 +-0.0 30.0 +-0.0 helps 10"
-			 : "hot.c:10 encode 50.0 % 12.5 +-0.9 25.0 +-1.3 30.0 +-1.4 30.0 +-1.4 helps 10");
+			 : "hot.c:10 encode 50.0 % 12.5 +-0.9 25.0 +-1.3 30.0 +-1.4 30.0 +-1.4 "
+			   "helps 10");
 		says(text, "hurts");
 		free(text);
 		profile_free(&p);

@@ -36,36 +36,55 @@ static void accepted_points(void **state)
 		{"work", POINT_FUNCTION, "work", NULL, "work", NULL, 0, 0},
 		{"done=work", POINT_FUNCTION, "done", NULL, "work", NULL, 0, 0},
 		{"a.b-c_9=ns::f", POINT_FUNCTION, "a.b-c_9", NULL, "ns::f", NULL, 0, 0},
-		{"ns::f(int, char)", POINT_FUNCTION, "ns::f(int, char)", NULL, "ns::f(int, char)", NULL, 0, 0},
+		{"ns::f(int, char)", POINT_FUNCTION, "ns::f(int, char)", NULL, "ns::f(int, char)",
+		 NULL, 0, 0},
 		{"::f", POINT_FUNCTION, "::f", NULL, "::f", NULL, 0, 0},
-		{"<T as U>::call", POINT_FUNCTION, "<T as U>::call", NULL, "<T as U>::call", NULL, 0, 0},
+		{"<T as U>::call", POINT_FUNCTION, "<T as U>::call", NULL, "<T as U>::call", NULL,
+		 0, 0},
 		{"operator=", POINT_FUNCTION, "operator=", NULL, "operator=", NULL, 0, 0},
-		{"operator==(A, B)", POINT_FUNCTION, "operator==(A, B)", NULL, "operator==(A, B)", NULL, 0, 0},
+		{"operator==(A, B)", POINT_FUNCTION, "operator==(A, B)", NULL, "operator==(A, B)",
+		 NULL, 0, 0},
 		{"A::operator=", POINT_FUNCTION, "A::operator=", NULL, "A::operator=", NULL, 0, 0},
-		{"operator<=(A, B)", POINT_FUNCTION, "operator<=(A, B)", NULL, "operator<=(A, B)", NULL, 0, 0},
+		{"operator<=(A, B)", POINT_FUNCTION, "operator<=(A, B)", NULL, "operator<=(A, B)",
+		 NULL, 0, 0},
 		{"plus=operator+", POINT_FUNCTION, "plus", NULL, "operator+", NULL, 0, 0},
-		{"f[abi:cxx11]()", POINT_FUNCTION, "f[abi:cxx11]()", NULL, "f[abi:cxx11]()", NULL, 0, 0},
-		{"<[T] as U>::call", POINT_FUNCTION, "<[T] as U>::call", NULL, "<[T] as U>::call", NULL, 0, 0},
-		{"a::{closure#0}", POINT_FUNCTION, "a::{closure#0}", NULL, "a::{closure#0}", NULL, 0, 0},
-		{"<a::T as F<(i32,), Output=u8>>::m", POINT_FUNCTION, "<a::T as F<(i32,), Output=u8>>::m", NULL, "<a::T as F<(i32,), Output=u8>>::m",
+		{"f[abi:cxx11]()", POINT_FUNCTION, "f[abi:cxx11]()", NULL, "f[abi:cxx11]()", NULL,
+		 0, 0},
+		{"<[T] as U>::call", POINT_FUNCTION, "<[T] as U>::call", NULL, "<[T] as U>::call",
+		 NULL, 0, 0},
+		{"a::{closure#0}", POINT_FUNCTION, "a::{closure#0}", NULL, "a::{closure#0}", NULL,
+		 0, 0},
+		{"<a::T as F<(i32,), Output=u8>>::m", POINT_FUNCTION,
+		 "<a::T as F<(i32,), Output=u8>>::m", NULL, "<a::T as F<(i32,), Output=u8>>::m",
 		 NULL, 0, 0},
 		{"main.(*T).M", POINT_FUNCTION, "main.(*T).M", NULL, "main.(*T).M", NULL, 0, 0},
-		{"done=main.main.func1", POINT_FUNCTION, "done", NULL, "main.main.func1", NULL, 0, 0},
-		{"example.com/mod/pkg.(*T).M-fm", POINT_FUNCTION, "example.com/mod/pkg.(*T).M-fm", NULL, "example.com/mod/pkg.(*T).M-fm", NULL, 0, 0},
-		{"gopkg.in/yaml%2ev3.F[...]", POINT_FUNCTION, "gopkg.in/yaml%2ev3.F[...]", NULL, "gopkg.in/yaml%2ev3.F[...]", NULL, 0, 0},
-		{"x=app:main.(*T).M+16", POINT_BINARY_FUNCTION, "x", "app", "main.(*T).M", NULL, 16, 0},
-		{"lib:<T as U>::call", POINT_BINARY_FUNCTION, "lib:<T as U>::call", "lib", "<T as U>::call", NULL, 0, 0},
+		{"done=main.main.func1", POINT_FUNCTION, "done", NULL, "main.main.func1", NULL, 0,
+		 0},
+		{"example.com/mod/pkg.(*T).M-fm", POINT_FUNCTION, "example.com/mod/pkg.(*T).M-fm",
+		 NULL, "example.com/mod/pkg.(*T).M-fm", NULL, 0, 0},
+		{"gopkg.in/yaml%2ev3.F[...]", POINT_FUNCTION, "gopkg.in/yaml%2ev3.F[...]", NULL,
+		 "gopkg.in/yaml%2ev3.F[...]", NULL, 0, 0},
+		{"x=app:main.(*T).M+16", POINT_BINARY_FUNCTION, "x", "app", "main.(*T).M", NULL, 16,
+		 0},
+		{"lib:<T as U>::call", POINT_BINARY_FUNCTION, "lib:<T as U>::call", "lib",
+		 "<T as U>::call", NULL, 0, 0},
 		{"lib:::f", POINT_FUNCTION, "lib:::f", NULL, "lib:::f", NULL, 0, 0},
 		{"f+4", POINT_FUNCTION, "f+4", NULL, "f", NULL, 4, 0},
-		{"libc.so.6:malloc", POINT_BINARY_FUNCTION, "libc.so.6:malloc", "libc.so.6", "malloc", NULL, 0, 0},
-		{"m=/lib/libc.so.6:malloc+0x1F", POINT_BINARY_FUNCTION, "m", "/lib/libc.so.6", "malloc", NULL, 31, 0},
+		{"libc.so.6:malloc", POINT_BINARY_FUNCTION, "libc.so.6:malloc", "libc.so.6",
+		 "malloc", NULL, 0, 0},
+		{"m=/lib/libc.so.6:malloc+0x1F", POINT_BINARY_FUNCTION, "m", "/lib/libc.so.6",
+		 "malloc", NULL, 31, 0},
 		{"lib:ns::f", POINT_BINARY_FUNCTION, "lib:ns::f", "lib", "ns::f", NULL, 0, 0},
-		{"lib:ns::operator++", POINT_BINARY_FUNCTION, "lib:ns::operator++", "lib", "ns::operator++", NULL, 0, 0},
+		{"lib:ns::operator++", POINT_BINARY_FUNCTION, "lib:ns::operator++", "lib",
+		 "ns::operator++", NULL, 0, 0},
 		{"lib:f+010", POINT_BINARY_FUNCTION, "lib:f+010", "lib", "f", NULL, 10, 0},
-		{"libz.so.1+0x2f40", POINT_BINARY_FUNCTION, "libz.so.1+0x2f40", "libz.so.1", "libz.so.1", NULL, 0x2f40, 0},
-		{"python3.11+0x10", POINT_FUNCTION, "python3.11+0x10", NULL, "python3.11", NULL, 16, 0},
+		{"libz.so.1+0x2f40", POINT_BINARY_FUNCTION, "libz.so.1+0x2f40", "libz.so.1",
+		 "libz.so.1", NULL, 0x2f40, 0},
+		{"python3.11+0x10", POINT_FUNCTION, "python3.11+0x10", NULL, "python3.11", NULL, 16,
+		 0},
 		{"a.c:12", POINT_FILE_LINE, "a.c:12", NULL, NULL, "a.c", 0, 12},
-		{"round=src/a b.c:4294967295", POINT_FILE_LINE, "round", NULL, NULL, "src/a b.c", 0, 4294967295U},
+		{"round=src/a b.c:4294967295", POINT_FILE_LINE, "round", NULL, NULL, "src/a b.c", 0,
+		 4294967295U},
 		{"c:/x.c:7", POINT_FILE_LINE, "c:/x.c:7", NULL, NULL, "c:/x.c", 0, 7},
 	};
 
@@ -96,24 +115,40 @@ static void other_kinds(void **state)
 		bool at_return;
 		uint32_t line;
 	} cases[] = {
-		{"work%return", POINT_FUNCTION, "work%return", NULL, "work", NULL, NULL, NULL, true, 0},
-		{"done=lib:ns::f(int)%return", POINT_BINARY_FUNCTION, "done", "lib", "ns::f(int)", NULL, NULL, NULL, true, 0},
-		{"operator+%return", POINT_FUNCTION, "operator+%return", NULL, "operator+", NULL, NULL, NULL, true, 0},
-		{"usdt:redis:call", POINT_USDT, "usdt:redis:call", NULL, NULL, NULL, "redis", "call", false, 0},
-		{"n=usdt:libc.so.6:libc:memory_sbrk", POINT_USDT, "n", "libc.so.6", NULL, NULL, "libc", "memory_sbrk", false, 0},
-		{"usdt:/a:b/lib.so:p:n", POINT_USDT, "usdt:/a:b/lib.so:p:n", "/a:b/lib.so", NULL, NULL, "p", "n", false, 0},
-		{"syscall:read", POINT_SYSCALL, "syscall:read", NULL, NULL, NULL, NULL, "read", false, 0},
-		{"r=syscall:read%return", POINT_SYSCALL, "r", NULL, NULL, NULL, NULL, "read", true, 0},
-		{"syscall:467", POINT_SYSCALL, "syscall:467", NULL, NULL, NULL, NULL, "467", false, 0},
-		{"tracepoint:sched:sched_switch", POINT_TRACEPOINT, "tracepoint:sched:sched_switch", NULL, NULL, NULL, "sched", "sched_switch", false,
+		{"work%return", POINT_FUNCTION, "work%return", NULL, "work", NULL, NULL, NULL, true,
 		 0},
-		{"s=sampled:src/a.c:12", POINT_SAMPLED_LINE, "s", NULL, NULL, "src/a.c", NULL, NULL, false, 12},
-		{"sampled:f", POINT_SAMPLED_FUNCTION, "sampled:f", NULL, "f", NULL, NULL, NULL, false, 0},
-		{"s=sampled:libc.so.6:qsort", POINT_SAMPLED_FUNCTION, "s", "libc.so.6", "qsort", NULL, NULL, NULL, false, 0},
-		{"sampled:lib:ns::f(int)", POINT_SAMPLED_FUNCTION, "sampled:lib:ns::f(int)", "lib", "ns::f(int)", NULL, NULL, NULL, false, 0},
-		{"sampled:f.part.0", POINT_SAMPLED_FUNCTION, "sampled:f.part.0", NULL, "f.part.0", NULL, NULL, NULL, false, 0},
-		{"sampled:libz.so.1+0x10", POINT_SAMPLED_FUNCTION, "sampled:libz.so.1+0x10", "libz.so.1", "libz.so.1", NULL, NULL, NULL, false, 0},
-		{"sampled:app+0x10", POINT_SAMPLED_FUNCTION, "sampled:app+0x10", NULL, "app", NULL, NULL, NULL, false, 0},
+		{"done=lib:ns::f(int)%return", POINT_BINARY_FUNCTION, "done", "lib", "ns::f(int)",
+		 NULL, NULL, NULL, true, 0},
+		{"operator+%return", POINT_FUNCTION, "operator+%return", NULL, "operator+", NULL,
+		 NULL, NULL, true, 0},
+		{"usdt:redis:call", POINT_USDT, "usdt:redis:call", NULL, NULL, NULL, "redis",
+		 "call", false, 0},
+		{"n=usdt:libc.so.6:libc:memory_sbrk", POINT_USDT, "n", "libc.so.6", NULL, NULL,
+		 "libc", "memory_sbrk", false, 0},
+		{"usdt:/a:b/lib.so:p:n", POINT_USDT, "usdt:/a:b/lib.so:p:n", "/a:b/lib.so", NULL,
+		 NULL, "p", "n", false, 0},
+		{"syscall:read", POINT_SYSCALL, "syscall:read", NULL, NULL, NULL, NULL, "read",
+		 false, 0},
+		{"r=syscall:read%return", POINT_SYSCALL, "r", NULL, NULL, NULL, NULL, "read", true,
+		 0},
+		{"syscall:467", POINT_SYSCALL, "syscall:467", NULL, NULL, NULL, NULL, "467", false,
+		 0},
+		{"tracepoint:sched:sched_switch", POINT_TRACEPOINT, "tracepoint:sched:sched_switch",
+		 NULL, NULL, NULL, "sched", "sched_switch", false, 0},
+		{"s=sampled:src/a.c:12", POINT_SAMPLED_LINE, "s", NULL, NULL, "src/a.c", NULL, NULL,
+		 false, 12},
+		{"sampled:f", POINT_SAMPLED_FUNCTION, "sampled:f", NULL, "f", NULL, NULL, NULL,
+		 false, 0},
+		{"s=sampled:libc.so.6:qsort", POINT_SAMPLED_FUNCTION, "s", "libc.so.6", "qsort",
+		 NULL, NULL, NULL, false, 0},
+		{"sampled:lib:ns::f(int)", POINT_SAMPLED_FUNCTION, "sampled:lib:ns::f(int)", "lib",
+		 "ns::f(int)", NULL, NULL, NULL, false, 0},
+		{"sampled:f.part.0", POINT_SAMPLED_FUNCTION, "sampled:f.part.0", NULL, "f.part.0",
+		 NULL, NULL, NULL, false, 0},
+		{"sampled:libz.so.1+0x10", POINT_SAMPLED_FUNCTION, "sampled:libz.so.1+0x10",
+		 "libz.so.1", "libz.so.1", NULL, NULL, NULL, false, 0},
+		{"sampled:app+0x10", POINT_SAMPLED_FUNCTION, "sampled:app+0x10", NULL, "app", NULL,
+		 NULL, NULL, false, 0},
 		{"usdt::f", POINT_FUNCTION, NULL, NULL, NULL, NULL, NULL, NULL, false, 0},
 	};
 
@@ -221,7 +256,8 @@ static void overlong_point(void **state)
 	free(text);
 }
 
-/* Every text of up to five characters over those that mean something: never a crash, never a half-filled success. */
+/* Every text of up to five characters over those that mean something: never a crash, never a
+ * half-filled success. */
 static void all_short_points(void **state)
 {
 	static const char letters[] = "f1:=+%.( ";
@@ -244,7 +280,8 @@ static void all_short_points(void **state)
 			}
 			assert_true(p.name && *p.name);
 			if (p.kind == POINT_FILE_LINE)
-				assert_true(p.file && *p.file && p.line && !p.function && !p.binary);
+				assert_true(p.file && *p.file && p.line && !p.function &&
+					    !p.binary);
 			else
 				assert_true(p.function && *p.function && !p.file && !p.line);
 			assert_true((p.kind == POINT_BINARY_FUNCTION) == (p.binary && *p.binary));
@@ -281,7 +318,11 @@ static int find_copies(size_t copies, struct point_sites *ret, struct error *e)
 		put_call(code, copies + 5 * i, i);
 	}
 	forge_symbol(&symbols, "calls_all", copies, 5 * copies);
-	fd = forge_elf((struct forged_section[]){{".text", code, {.sh_type = SHT_PROGBITS, .sh_size = size}}, FORGED_SYMBOLS(symbols)}, 3, 0, text);
+	fd = forge_elf(
+		(struct forged_section[]){
+			{".text", code, {.sh_type = SHT_PROGBITS, .sh_size = size}},
+			FORGED_SYMBOLS(symbols)},
+		3, 0, text);
 	assert_int_equal(code_map_open(text, &(struct code_scope){.functions = true}, &m, e), 0);
 	assert_int_equal(point_spec_parse("work", &p, e), 0);
 	r = point_find(m, 0, &p, true, "-p", ret, e);
@@ -309,8 +350,9 @@ static void too_many_places(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(accepted_points), cmocka_unit_test(other_kinds),      cmocka_unit_test(refused_points),
-		cmocka_unit_test(overlong_point),  cmocka_unit_test(all_short_points), cmocka_unit_test(too_many_places),
+		cmocka_unit_test(accepted_points),  cmocka_unit_test(other_kinds),
+		cmocka_unit_test(refused_points),   cmocka_unit_test(overlong_point),
+		cmocka_unit_test(all_short_points), cmocka_unit_test(too_many_places),
 	};
 
 	return cmocka_run_group_tests_name("cmd point", tests, NULL, NULL);

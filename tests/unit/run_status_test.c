@@ -16,7 +16,8 @@
 
 static const struct status_point points[] = {{"requests", 14813}, {"src/io.c:7", 0}};
 static const struct certainty known = {
-	.top = {{"/home/x/src/barrier.c:30", 0.043, 0.031, 0.055, "helps"}, {"barrier.c:33", -0.2, -0.25, -0.15, "hurts"}},
+	.top = {{"/home/x/src/barrier.c:30", 0.043, 0.031, 0.055, "helps"},
+		{"barrier.c:33", -0.2, -0.25, -0.15, "hurts"}},
 	.n_top = 2,
 };
 static const struct status_facts facts = {
@@ -39,7 +40,8 @@ static void whole_line(void **state)
 
 	(void)state;
 	status_format(&facts, line, sizeof(line));
-	assert_string_equal(line, "12/60 s, 23 experiments on 4 lines, 1234 visits/s, best barrier.c:30 +4.3 % [3.1, 5.5] at 50 %, "
+	assert_string_equal(line, "12/60 s, 23 experiments on 4 lines, 1234 visits/s, best "
+				  "barrier.c:30 +4.3 % [3.1, 5.5] at 50 %, "
 				  "about 40 s more to +-2 points, now barrier.c:33 at 35 %");
 	status_format(&facts, line, 5);
 	assert_string_equal(line, "12/6");
@@ -50,12 +52,17 @@ static void whole_line(void **state)
 static void unknowns_left_out(void **state)
 {
 	struct certainty hostile = {.top = {{"a\033[31m.c:1", 0, 0, 0, "helps"}}, .n_top = 1};
-	struct status_facts f = {.elapsed_ns = NSEC_PER_SEC, .experiments = 1, .lines = 1, .missing_s = NAN, .certainty = &hostile};
+	struct status_facts f = {.elapsed_ns = NSEC_PER_SEC,
+				 .experiments = 1,
+				 .lines = 1,
+				 .missing_s = NAN,
+				 .certainty = &hostile};
 	char line[256];
 
 	(void)state;
 	status_format(&f, line, sizeof(line));
-	assert_string_equal(line, "1 s, 1 experiment on 1 line, best a?[31m.c:1 +0.0 % [0.0, 0.0] at 50 %");
+	assert_string_equal(
+		line, "1 s, 1 experiment on 1 line, best a?[31m.c:1 +0.0 % [0.0, 0.0] at 50 %");
 	hostile.top[0].selected = "a\xc2\x9b"
 				  "31m\xe2\x80\xae.c:1";
 	status_format(&f, line, sizeof(line));
@@ -104,15 +111,19 @@ static void a_view_has_what_matters(void **state)
 	f.warnings[f.n_warnings++] = "\033[2Jnot visited";
 	view_format(&f, 79, 23, &v);
 	assert_int_equal(v.n, 8);
-	assert_string_equal(v.lines[0].text, "cozbpf: 12/60 s, 23 experiments on 4 lines, now barrier.c:33 at 35 %");
+	assert_string_equal(v.lines[0].text,
+			    "cozbpf: 12/60 s, 23 experiments on 4 lines, now barrier.c:33 at 35 %");
 	assert_string_equal(v.lines[1].text, "warning: ?[2Jnot visited");
 	assert_int_equal(v.lines[1].style, VIEW_WARNING);
 	assert_string_equal(v.lines[2].text, "about 40 s more to +-2 points");
 	assert_string_equal(v.lines[3].text, "    1234 visits/s  requests");
 	assert_string_equal(v.lines[4].text, "     0.0 visits/s  io.c:7");
-	assert_string_equal(v.lines[5].text, "if the line were 50 % faster       effect  95 % interval     verdict");
-	assert_string_equal(v.lines[6].text, "barrier.c:30                       +4.3 %  [3.1, 5.5]        helps");
-	assert_string_equal(v.lines[7].text, "barrier.c:33                      -20.0 %  [-25.0, -15.0]    hurts");
+	assert_string_equal(v.lines[5].text,
+			    "if the line were 50 % faster       effect  95 % interval     verdict");
+	assert_string_equal(v.lines[6].text,
+			    "barrier.c:30                       +4.3 %  [3.1, 5.5]        helps");
+	assert_string_equal(v.lines[7].text,
+			    "barrier.c:33                      -20.0 %  [-25.0, -15.0]    hurts");
 	/* Nothing wraps and nothing scrolls, whatever the size. */
 	for (size_t columns = 1; columns < 300; columns += 7)
 		for (size_t rows = 1; rows < 40; rows += 3) {
@@ -126,7 +137,8 @@ static void a_view_has_what_matters(void **state)
 static void a_view_of_little(void **state)
 {
 	struct status_point many[9];
-	struct status_facts f = {.elapsed_ns = NSEC_PER_SEC, .missing_s = NAN, .points = many, .n_points = 9};
+	struct status_facts f = {
+		.elapsed_ns = NSEC_PER_SEC, .missing_s = NAN, .points = many, .n_points = 9};
 	struct view v;
 
 	(void)state;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What confined processes can do: a decoder reads what it is given and answers; a program that is not ours runs, with its
- * libraries, and can do nothing besides. */
+/* What confined processes can do: a decoder reads what it is given and answers; a program that is
+ * not ours runs, with its libraries, and can do nothing besides. */
 #include "sandbox/confine.h"
 
 #include <errno.h>
@@ -119,7 +119,8 @@ static int run(const char *path, const char *text, char *answer, size_t size)
 	ssize_t n;
 	pid_t pid;
 
-	assert_true(write(in, text, strlen(text)) == (ssize_t)strlen(text) && lseek(in, 0, SEEK_SET) == 0);
+	assert_true(write(in, text, strlen(text)) == (ssize_t)strlen(text) &&
+		    lseek(in, 0, SEEK_SET) == 0);
 	pid = fork();
 	if (pid == 0) {
 		if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || !sandbox_confine_program(&bounds))

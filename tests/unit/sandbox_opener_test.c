@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a program's files name is opened with care, in a process that is given up when a file system does not answer. A
- * decoder gives up its rights or does not start, and cannot disturb others. */
+/* What a program's files name is opened with care, in a process that is given up when a file system
+ * does not answer. A decoder gives up its rights or does not start, and cannot disturb others. */
 #include "elf/debug_find.h"
 #include "decoder/private.h"
 #include "elf/libraries.h"
@@ -37,7 +37,11 @@
 
 #include <cmocka.h>
 
-static const struct decoder_limits limits = {.memory_bytes = 1ULL << 30, .cpu_s = 10, .wall_s = 2, .total_s = 300, .total_bytes = 1ULL << 30};
+static const struct decoder_limits limits = {.memory_bytes = 1ULL << 30,
+					     .cpu_s = 10,
+					     .wall_s = 2,
+					     .total_s = 300,
+					     .total_bytes = 1ULL << 30};
 
 static void start(void)
 {
@@ -52,7 +56,8 @@ struct files {
 	int watch;
 };
 
-/* This executable without its line information, and with a link to another file, which @make makes. */
+/* This executable without its line information, and with a link to another file, which @make makes.
+ */
 static void link_to(struct files *f, void (*make)(const char *path))
 {
 	char command[512];
@@ -62,10 +67,11 @@ static void link_to(struct files *f, void (*make)(const char *path))
 	assert_int_equal(chmod(f->dir, 0755), 0);
 	(void)snprintf(f->program, sizeof(f->program), "%s/program", f->dir);
 	(void)snprintf(f->debug, sizeof(f->debug), "%s/program.debug", f->dir);
-	(void)snprintf(command, sizeof(command),
-		       "objcopy --only-keep-debug /proc/%d/exe '%s' && objcopy --strip-debug "
-		       "--remove-section=.note.gnu.build-id --add-gnu-debuglink='%s' /proc/%d/exe '%s'",
-		       getpid(), f->debug, f->debug, getpid(), f->program);
+	(void)snprintf(
+		command, sizeof(command),
+		"objcopy --only-keep-debug /proc/%d/exe '%s' && objcopy --strip-debug "
+		"--remove-section=.note.gnu.build-id --add-gnu-debuglink='%s' /proc/%d/exe '%s'",
+		getpid(), f->debug, f->debug, getpid(), f->program);
 	if (system(command) != 0)
 		fail_msg("%s", command);
 	make(f->debug);
@@ -202,8 +208,10 @@ static void test_debug_link_without_decoders(void **state)
 	struct elf_object *o;
 	struct line_table *t;
 	struct error e = {.text = ""};
-	const struct debug_options usr = {.debug_dirs = (const char *[]){"/usr"}, .n_debug_dirs = 1};
-	const struct debug_options nowhere = {.debug_dirs = (const char *[]){""}, .n_debug_dirs = 1};
+	const struct debug_options usr = {.debug_dirs = (const char *[]){"/usr"},
+					  .n_debug_dirs = 1};
+	const struct debug_options nowhere = {.debug_dirs = (const char *[]){""},
+					      .n_debug_dirs = 1};
 	char path[256];
 
 	(void)state;
@@ -216,7 +224,8 @@ static void test_debug_link_without_decoders(void **state)
 	assert_int_equal(elf_object_open(f.program, &o, &e), 0);
 	(void)snprintf(path, sizeof(path), "/usr/..%s", f.debug);
 	assert_int_equal(line_table_open(o, &t, &e), -ENODATA);
-	assert_true(strstr(e.text, f.debug) && strstr(e.text, "chown") && strstr(e.text, "--debug-dir"));
+	assert_true(strstr(e.text, f.debug) && strstr(e.text, "chown") &&
+		    strstr(e.text, "--debug-dir"));
 	assert_int_equal(debug_open_named(o, NULL, f.debug), -EKEYREJECTED);
 	assert_int_equal(debug_open_named(o, &usr, path), -EKEYREJECTED);
 	assert_int_equal(debug_open_named(o, &nowhere, f.debug), -EKEYREJECTED);
@@ -264,10 +273,13 @@ static size_t signal_openers(int signo)
 
 		(void)snprintf(path, sizeof(path), "/proc/%s/stat", x->d_name);
 		fd = open(path, O_RDONLY | O_CLOEXEC);
-		if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0 || !strstr(text, "(coz-opener)"))
+		if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0 ||
+		    !strstr(text, "(coz-opener)"))
 			continue;
-		/* Its parent's parent: of a process group of its own, which is the maker's, and whose parent we are. */
-		(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)strtol(strrchr(text, ')') + 4, NULL, 10));
+		/* Its parent's parent: of a process group of its own, which is the maker's, and
+		 * whose parent we are. */
+		(void)snprintf(path, sizeof(path), "/proc/%d/stat",
+			       (int)strtol(strrchr(text, ')') + 4, NULL, 10));
 		(void)snprintf(key, sizeof(key), " %d ", getpid());
 		(void)close(fd);
 		fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -304,7 +316,8 @@ static void test_no_answer(void **state)
 	stop_opener();
 	third = opener_open("/proc/self/exe", NULL);
 	assert_true(third >= 0);
-	assert_int_equal(opener_open("/proc/self/root/etc/passwd", file_rights_usual()), -ETIMEDOUT);
+	assert_int_equal(opener_open("/proc/self/root/etc/passwd", file_rights_usual()),
+			 -ETIMEDOUT);
 	decoder_stop();
 }
 
@@ -339,9 +352,12 @@ static void test_headers_are_read(void **state)
 
 	(void)state;
 	assert_true(fd >= 0);
-	assert_true(pwrite(fd, &h, sizeof(h), 0) == sizeof(h) && pwrite(fd, &note, sizeof(note), sizeof(h)) == sizeof(note) &&
-		    pwrite(fd, page, sizeof(page), NOTE_AT) == sizeof(page) && pwrite(fd, page, sizeof(page), SECTIONS_AT) == sizeof(page));
-	for (int turn = 0; turn < 50 && (is_cached(fd, NOTE_AT) || is_cached(fd, SECTIONS_AT)); turn++) {
+	assert_true(pwrite(fd, &h, sizeof(h), 0) == sizeof(h) &&
+		    pwrite(fd, &note, sizeof(note), sizeof(h)) == sizeof(note) &&
+		    pwrite(fd, page, sizeof(page), NOTE_AT) == sizeof(page) &&
+		    pwrite(fd, page, sizeof(page), SECTIONS_AT) == sizeof(page));
+	for (int turn = 0; turn < 50 && (is_cached(fd, NOTE_AT) || is_cached(fd, SECTIONS_AT));
+	     turn++) {
 		assert_true(fsync(fd) == 0 && posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) == 0);
 		(void)usleep(20000);
 	}
@@ -387,10 +403,15 @@ static void test_full_socket(void **state)
 	(void)state;
 	assert_non_null(much);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-	assert_int_equal(message_send(ends[0], much, 8 << 20, clock_monotonic_ns() + 20 * NSEC_PER_MSEC), -ETIMEDOUT);
-	assert_int_equal(message_send_fd(ends[0], ends[1], much, 1, clock_monotonic_ns() + 20 * NSEC_PER_MSEC), -ETIMEDOUT);
+	assert_int_equal(
+		message_send(ends[0], much, 8 << 20, clock_monotonic_ns() + 20 * NSEC_PER_MSEC),
+		-ETIMEDOUT);
+	assert_int_equal(message_send_fd(ends[0], ends[1], much, 1,
+					 clock_monotonic_ns() + 20 * NSEC_PER_MSEC),
+			 -ETIMEDOUT);
 	(void)close(ends[1]);
-	assert_int_equal(message_send(ends[0], much, 1, clock_monotonic_ns() + 20 * NSEC_PER_MSEC), -EPIPE);
+	assert_int_equal(message_send(ends[0], much, 1, clock_monotonic_ns() + 20 * NSEC_PER_MSEC),
+			 -EPIPE);
 	(void)close(ends[0]);
 }
 
@@ -443,7 +464,8 @@ static int disturb(void)
 	struct rlimit l;
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), parent = getppid();
 
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || !sandbox_confine(limits.memory_bytes, limits.cpu_s))
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ||
+	    !sandbox_confine(limits.memory_bytes, limits.cpu_s))
 		return 1;
 	if (syscall(SYS_tgkill, parent, parent, 0) == 0 || errno != EPERM)
 		return 2;

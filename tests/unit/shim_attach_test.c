@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The preloaded library's start: it attaches, and the program cannot tell that it did. The program is this one, run again. */
+/* The preloaded library's start: it attaches, and the program cannot tell that it did. The program
+ * is this one, run again. */
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "shared/shim_abi.h"
@@ -159,7 +160,8 @@ static void few_descriptors(void **state)
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
 }
 
-/* What the program sees if it gets the library in another way than from a launch: @image, @page and @slots by number. */
+/* What the program sees if it gets the library in another way than from a launch: @image, @page and
+ * @slots by number. */
 static char *describe_with(int image, int page, int slots)
 {
 	const int from[] = {image, page, slots};
@@ -185,11 +187,15 @@ static char *describe_with(int image, int page, int slots)
 	return text;
 }
 
-/* Descriptors that are not what the sealed image names: the library takes none of them, and what is said to the program stays. */
+/* Descriptors that are not what the sealed image names: the library takes none of them, and what is
+ * said to the program stays. */
 static void strange_descriptors_are_left_alone(void **state)
 {
 	struct fixture f = make_fixture(SHIM_PAY_SLEEP), other = make_fixture(SHIM_PAY_SLEEP);
-	struct target_spec spec = {.shim = shim_image, .shim_size = shim_image_size, .page_fd = f.page_fd, .slots_fd = f.slots_fd};
+	struct target_spec spec = {.shim = shim_image,
+				   .shim_size = shim_image_size,
+				   .page_fd = f.page_fd,
+				   .slots_fd = f.slots_fd};
 	int image = -1, unsealed = memfd_create("unsealed", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	_cleanup_free_ char *whole = malloc(2 * shim_image_size);
 	ssize_t n;
@@ -268,7 +274,8 @@ static void works_without_slots(void **state)
 	free_fixture(&f);
 }
 
-/* As sudo's invoking user: the loader must be allowed to open what root created, and a real BPF map to be mapped. */
+/* As sudo's invoking user: the loader must be allowed to open what root created, and a real BPF map
+ * to be mapped. */
 static void unprivileged_program(void **state)
 {
 	struct identity nobody = {.uid = 65534, .gid = 65534, .switches = true};
@@ -289,7 +296,10 @@ static void unprivileged_program(void **state)
 		(void)close(f.slots_fd);
 		f.slots_fd = map;
 	}
-	assert_int_equal(run(&f, &nobody, (char *[]){"sh", "-c", "test -z \"$LD_PRELOAD\" && test $(id -u) = 65534", NULL}), 0);
+	assert_int_equal(run(&f, &nobody,
+			     (char *[]){"sh", "-c",
+					"test -z \"$LD_PRELOAD\" && test $(id -u) = 65534", NULL}),
+			 0);
 	assert_int_equal(f.page->loaded, 1);
 	assert_int_equal(f.page->slots_mapped, 1);
 	free_fixture(&f);
@@ -335,14 +345,16 @@ static int child_counters(void)
 	char name[300];
 	void *symbol = dlsym(RTLD_DEFAULT, "_coz_get_counter");
 
-	CHECK(symbol && dlsym(RTLD_DEFAULT, "_coz_add_delays") && dlsym(RTLD_DEFAULT, "_coz_pre_block") && dlsym(RTLD_DEFAULT, "_coz_post_block"));
+	CHECK(symbol && dlsym(RTLD_DEFAULT, "_coz_add_delays") &&
+	      dlsym(RTLD_DEFAULT, "_coz_pre_block") && dlsym(RTLD_DEFAULT, "_coz_post_block"));
 	memcpy(&get_counter, &symbol, sizeof(symbol));
 	errno = 4711;
 	a = get_counter(1, "alpha");
 	CHECK(a && a == get_counter(1, "alpha") && errno == 4711);
 	b = get_counter(2, "alpha");
 	CHECK(b && b != a && b == get_counter(2, "alpha"));
-	CHECK(!get_counter(0, "x") && !get_counter(4, "x") && !get_counter(-1, "x") && !get_counter(1, NULL));
+	CHECK(!get_counter(0, "x") && !get_counter(4, "x") && !get_counter(-1, "x") &&
+	      !get_counter(1, NULL));
 	a->count += 3;
 	memset(name, 'n', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
@@ -400,10 +412,14 @@ static void counters(void **state)
 int main(int argc, char **argv, char **envp)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(leaves_no_trace),	  cmocka_unit_test(leaves_other_preloads),
-		cmocka_unit_test(few_descriptors),	  cmocka_unit_test(strange_descriptors_are_left_alone),
-		cmocka_unit_test(mappings_cannot_be_cut), cmocka_unit_test(works_without_slots),
-		cmocka_unit_test(unprivileged_program),	  cmocka_unit_test(counters),
+		cmocka_unit_test(leaves_no_trace),
+		cmocka_unit_test(leaves_other_preloads),
+		cmocka_unit_test(few_descriptors),
+		cmocka_unit_test(strange_descriptors_are_left_alone),
+		cmocka_unit_test(mappings_cannot_be_cut),
+		cmocka_unit_test(works_without_slots),
+		cmocka_unit_test(unprivileged_program),
+		cmocka_unit_test(counters),
 	};
 	int fd, r;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tests of the preloaded library: the program is the test itself, run again under it, and plays the ledger, too. */
+/* Tests of the preloaded library: the program is the test itself, run again under it, and plays the
+ * ledger, too. */
 #pragma once
 
 #include "base/error.h"
@@ -29,8 +30,9 @@
 
 static char own_exe[4096];
 
-/* Runs this program again under the library @image, which is told @pay and @signo, and fails the test unless it ends well. Its
- * arguments are the numbers of the page's and the slots' descriptors, which it inherits. */
+/* Runs this program again under the library @image, which is told @pay and @signo, and fails the
+ * test unless it ends well. Its arguments are the numbers of the page's and the slots' descriptors,
+ * which it inherits. */
 static inline void run_child(const void *image, size_t size, enum shim_pay pay, unsigned int signo)
 {
 	int page_fd = -1, slots_fd = memfd_create("slots", 0), status = 0;
@@ -69,7 +71,8 @@ static inline void run_child(const void *image, size_t size, enum shim_pay pay, 
 /* In the child, from its arguments: what the library has mapped as well. */
 static inline struct shim_page *child_page(char **argv)
 {
-	struct shim_page *page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED, atoi(argv[1]), 0);
+	struct shim_page *page =
+		mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED, atoi(argv[1]), 0);
 
 	CHECK(page != MAP_FAILED);
 	return page;
@@ -77,7 +80,8 @@ static inline struct shim_page *child_page(char **argv)
 
 static inline struct shim_slot *child_slots(char **argv)
 {
-	struct shim_slot *slots = mmap(NULL, SHIM_ENTRIES * sizeof(*slots), PROT_READ | PROT_WRITE, MAP_SHARED, atoi(argv[2]), 0);
+	struct shim_slot *slots = mmap(NULL, SHIM_ENTRIES * sizeof(*slots), PROT_READ | PROT_WRITE,
+				       MAP_SHARED, atoi(argv[2]), 0);
 
 	CHECK(slots != MAP_FAILED);
 	return slots;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The preloaded library in programs that start others: it goes along, asks nobody but its controller, and touches nothing else. */
+/* The preloaded library in programs that start others: it goes along, asks nobody but its
+ * controller, and touches nothing else. */
 #include "tests/unit/preload_server.h"
 
 #include <pthread.h>
@@ -15,7 +16,8 @@
 static void goes_along(void **state)
 {
 	static const char script[] = "printenv LD_PRELOAD; ls /proc/self/fd | wc -l; "
-				     "exec sh -c 'printenv LD_PRELOAD; grep -c cozbpf-shim /proc/self/maps; exec env sh -c \"exit 7\"'";
+				     "exec sh -c 'printenv LD_PRELOAD; grep -c cozbpf-shim "
+				     "/proc/self/maps; exec env sh -c \"exit 7\"'";
 	char out[] = "/tmp/cozbpf-preload-XXXXXX", text[256] = "", command[512];
 	char *argv[] = {(char *)(uintptr_t) "sh", (char *)(uintptr_t) "-c", command, NULL};
 	struct fixture f;
@@ -50,7 +52,8 @@ struct impostor {
 	int n;
 };
 
-/* As anybody can write it: the page says that there is somebody to ask. Ends when nobody asks any more. The result: how many did. */
+/* As anybody can write it: the page says that there is somebody to ask. Ends when nobody asks any
+ * more. The result: how many did. */
 static int pretend(struct impostor *i, int ready)
 {
 	struct sockaddr_un at = {.sun_family = AF_UNIX};
@@ -60,7 +63,9 @@ static int pretend(struct impostor *i, int ready)
 	char byte = 0;
 
 	memcpy(at.sun_path + 1, i->name, n);
-	if (bind(listener, (struct sockaddr *)&at, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n)) < 0 || listen(listener, 8) < 0)
+	if (bind(listener, (struct sockaddr *)&at,
+		 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n)) < 0 ||
+	    listen(listener, 8) < 0)
 		return -1;
 	(void)setsockopt(listener, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	(void)write(ready, &byte, 1);
@@ -71,8 +76,10 @@ static int pretend(struct impostor *i, int ready)
 			char room[CMSG_SPACE(sizeof(i->fds))];
 		} control = {0};
 		struct iovec part = {&byte, 1};
-		struct msghdr m = {
-			.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = CMSG_SPACE((size_t)i->n * sizeof(int))};
+		struct msghdr m = {.msg_iov = &part,
+				   .msg_iovlen = 1,
+				   .msg_control = &control,
+				   .msg_controllen = CMSG_SPACE((size_t)i->n * sizeof(int))};
 		struct cmsghdr *c = CMSG_FIRSTHDR(&m);
 
 		c->cmsg_level = SOL_SOCKET;
@@ -105,7 +112,8 @@ static unsigned int open_descriptors(void)
 	return n;
 }
 
-/* The program: when told to, it starts others, and writes what one maps and how many descriptors it has more than before. */
+/* The program: when told to, it starts others, and writes what one maps and how many descriptors it
+ * has more than before. */
 static int starts_programs(const char *fifo, const char *out)
 {
 	int go = open(fifo, O_RDONLY | O_CLOEXEC), status;
@@ -124,9 +132,11 @@ static int starts_programs(const char *fifo, const char *out)
 	return fclose(file) == 0 ? 0 : 1;
 }
 
-/* A program has the library, and we have ended. Then the name is @i's, of this process or another one, and the program starts others: what
- * these map, and what it has of descriptors left. Returns how often @i was asked. */
-static int deceive(struct fixture *f, struct impostor *i, bool other_process, unsigned int *ret_mapped, unsigned int *ret_left)
+/* A program has the library, and we have ended. Then the name is @i's, of this process or another
+ * one, and the program starts others: what these map, and what it has of descriptors left. Returns
+ * how often @i was asked. */
+static int deceive(struct fixture *f, struct impostor *i, bool other_process,
+		   unsigned int *ret_mapped, unsigned int *ret_left)
 {
 	char out[] = "/tmp/cozbpf-preload-XXXXXX", fifo[64], text[64] = "", byte;
 	char *argv[] = {own_exe, (char *)(uintptr_t) "starts", fifo, out, NULL};
@@ -177,16 +187,19 @@ static int deceive(struct fixture *f, struct impostor *i, bool other_process, un
 /* After our end anybody in the network namespace can bind the name. */
 static void asks_nobody_else(void **state)
 {
-	struct impostor *i = mmap(NULL, sizeof(*i), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct impostor *i =
+		mmap(NULL, sizeof(*i), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	unsigned int mapped, left;
 	struct fixture f, other;
 
 	(void)state;
 	assert_true(i != MAP_FAILED);
 	start(&other);
-	*i = (struct impostor){.fds = {other.image_fd, other.page_fd, other.slots_fd}, .n = SHIM_FDS};
+	*i = (struct impostor){.fds = {other.image_fd, other.page_fd, other.slots_fd},
+			       .n = SHIM_FDS};
 	make(&f);
-	/* Another process of the same user is not even asked, and the next time nobody connects to it. */
+	/* Another process of the same user is not even asked, and the next time nobody connects to
+	 * it. */
 	assert_int_equal(deceive(&f, i, true, &mapped, &left), 0);
 	assert_int_equal(i->connected, 1);
 	assert_int_equal(mapped, 0);
@@ -196,10 +209,12 @@ static void asks_nobody_else(void **state)
 	stop(&other);
 }
 
-/* Were it the controller that is deceived: descriptors of other files are neither taken nor kept. */
+/* Were it the controller that is deceived: descriptors of other files are neither taken nor kept.
+ */
 static void takes_nothing_else(void **state)
 {
-	static const char *const cases[] = {"all others", "the image", "the page", "the slots", "too few", "too many"};
+	static const char *const cases[] = {"all others", "the image", "the page",
+					    "the slots",  "too few",   "too many"};
 	unsigned int mapped, left;
 	struct fixture f, other;
 
@@ -212,13 +227,17 @@ static void takes_nothing_else(void **state)
 		make(&f);
 		/* The contents are the same in every byte: it is not the file that was loaded. */
 		assert_int_equal(target_make_image(&f.spec, &image, NULL), 0);
-		i = (struct impostor){.fds = {image, f.page_fd, f.slots_fd, f.slots_fd}, .n = k == 4 ? 2 : k == 5 ? 4 : 3};
+		i = (struct impostor){.fds = {image, f.page_fd, f.slots_fd, f.slots_fd},
+				      .n = k == 4   ? 2
+					   : k == 5 ? 4
+						    : 3};
 		if (k == 0 || k == 2)
 			i.fds[1] = other.page_fd;
 		if (k == 0 || k == 3)
 			i.fds[2] = other.slots_fd;
 		if (!deceive(&f, &i, false, &mapped, &left) || mapped || left)
-			fail_msg("%s: %u mappings, %u descriptors are left", cases[k], mapped, left);
+			fail_msg("%s: %u mappings, %u descriptors are left", cases[k], mapped,
+				 left);
 		(void)close(image);
 		stop(&f);
 	}
@@ -233,7 +252,8 @@ static void *run_shell(void *fifo)
 	return (void *)(intptr_t)system(command);
 }
 
-/* The program: while one thread waits for a shell, another one puts files of its own where the library has its descriptors. */
+/* The program: while one thread waits for a shell, another one puts files of its own where the
+ * library has its descriptors. */
 static int uses_the_numbers(const char *fifo)
 {
 	int own = memfd_create("own", MFD_CLOEXEC), first = 0, go;
@@ -244,7 +264,8 @@ static int uses_the_numbers(const char *fifo)
 
 	for (int fd = 0; fd < 1024; fd++)
 		used[fd] = fcntl(fd, F_GETFD) >= 0;
-	CHECK(own >= 0 && fstat(own, &st) == 0 && pthread_create(&thread, NULL, run_shell, (void *)(uintptr_t)fifo) == 0);
+	CHECK(own >= 0 && fstat(own, &st) == 0 &&
+	      pthread_create(&thread, NULL, run_shell, (void *)(uintptr_t)fifo) == 0);
 	go = open(fifo, O_WRONLY | O_CLOEXEC); /* the shell reads it now */
 	for (int fd = 0; fd < 1024 && !first; fd++)
 		if (fd != go && !used[fd] && fcntl(fd, F_GETFD) >= 0)
@@ -290,7 +311,8 @@ static int spawns_when_cancelled(void)
 	pthread_t thread;
 	pid_t pid = 0;
 
-	CHECK(pthread_create(&thread, NULL, spawn_when_cancelled, &pid) == 0 && pthread_join(thread, NULL) == 0);
+	CHECK(pthread_create(&thread, NULL, spawn_when_cancelled, &pid) == 0 &&
+	      pthread_join(thread, NULL) == 0);
 	return pid <= 0 || waitpid(pid, NULL, 0) != pid;
 }
 
@@ -310,8 +332,11 @@ static void is_no_cancellation_point(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(goes_along),	      cmocka_unit_test(asks_nobody_else),	  cmocka_unit_test(takes_nothing_else),
-		cmocka_unit_test(leaves_other_files), cmocka_unit_test(is_no_cancellation_point),
+		cmocka_unit_test(goes_along),
+		cmocka_unit_test(asks_nobody_else),
+		cmocka_unit_test(takes_nothing_else),
+		cmocka_unit_test(leaves_other_files),
+		cmocka_unit_test(is_no_cancellation_point),
 	};
 
 	if (argc == 2)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Payments. The program is this one, run again under the preloaded library; it plays the ledger too, through mappings of its
- * own of the same page and slots. Bounds are lower bounds only: a busy machine may stop a thread for as long as it likes. */
+/* Payments. The program is this one, run again under the preloaded library; it plays the ledger
+ * too, through mappings of its own of the same page and slots. Bounds are lower bounds only: a busy
+ * machine may stop a thread for as long as it likes. */
 #include "tests/unit/shim_child.h"
 
 #include "shim/image.h"
@@ -138,7 +139,9 @@ static void *keep_writing(void *arg)
 	if (d->interrupts)
 		CHECK(syscall(SYS_tgkill, getpid(), d->slot->tid, SIGUSR1) == 0);
 	while (payments(d->slot) == n) {
-		long long left = d->whole - (long long)(__atomic_load_n(&d->slot->paid_ns, __ATOMIC_ACQUIRE) - d->from);
+		long long left =
+			d->whole -
+			(long long)(__atomic_load_n(&d->slot->paid_ns, __ATOMIC_ACQUIRE) - d->from);
 
 		if (left > 0)
 			__atomic_store_n(&d->slot->owed_ns, left, __ATOMIC_RELEASE);
@@ -221,7 +224,8 @@ static void *compute(void *unused)
 	return unused;
 }
 
-/* A pending cancellation must wait for a cancellation point of the program's, and a payment is none. */
+/* A pending cancellation must wait for a cancellation point of the program's, and a payment is
+ * none. */
 static void is_no_cancellation_point(void)
 {
 	pthread_t t;

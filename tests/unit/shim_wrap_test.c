@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The wrapped calls of --sync pthread: when do they reach the places where the ledger listens? The program is this one, run again under the
- * preloaded library; it plays the ledger, too. A breakpoint stands where the controller would put its probe. */
+/* The wrapped calls of --sync pthread: when do they reach the places where the ledger listens? The
+ * program is this one, run again under the preloaded library; it plays the ledger, too. A
+ * breakpoint stands where the controller would put its probe. */
 #include "tests/unit/shim_child.h"
 
 #include "shim/image.h"
@@ -18,7 +19,8 @@
 static struct shim_slot *slots;
 static struct shim_sync *all;
 enum { WAKES, BLOCKS, BACK, SITES };
-static const char *const names[SITES] = {"_cozbpf_site_wakes", "_cozbpf_site_blocks", "_cozbpf_site_back"};
+static const char *const names[SITES] = {"_cozbpf_site_wakes", "_cozbpf_site_blocks",
+					 "_cozbpf_site_back"};
 static unsigned char *sites[SITES];
 static pid_t watched; /* whose visits count */
 static unsigned int visits[SITES];
@@ -52,7 +54,8 @@ static void visit(int signo, siginfo_t *info, void *context)
 	if (s && at == sites[WAKES])
 		s->paid_ns += (unsigned long long)pays;
 	else if (!s && give)
-		slots[(unsigned int)tid % SHIM_SLOTS] = (struct shim_slot){.tid = (unsigned int)tid, .level = all->g};
+		slots[(unsigned int)tid % SHIM_SLOTS] =
+			(struct shim_slot){.tid = (unsigned int)tid, .level = all->g};
 }
 
 enum { NOP = 0x90, BREAKPOINT = 0xcc };
@@ -76,12 +79,14 @@ static void listen_at_sites(void)
 		sites[i] = dlsym(RTLD_DEFAULT, names[i]);
 		CHECK(sites[i] && memcmp(sites[i], nop, sizeof(nop)) == 0);
 		start = (uintptr_t)sites[i] & ~((uintptr_t)page - 1);
-		CHECK(mprotect((void *)start, (size_t)page, PROT_READ | PROT_WRITE | PROT_EXEC) == 0);
+		CHECK(mprotect((void *)start, (size_t)page, PROT_READ | PROT_WRITE | PROT_EXEC) ==
+		      0);
 	}
 	set_sites(BREAKPOINT);
 }
 
-/* A sanitizer's runtime begins a thread with all signals blocked, and may call there what is wrapped: a breakpoint would end the program. */
+/* A sanitizer's runtime begins a thread with all signals blocked, and may call there what is
+ * wrapped: a breakpoint would end the program. */
 static struct {
 	void *(*function)(void *);
 	void *arg;
@@ -121,7 +126,8 @@ static bool visited(unsigned int wakes, unsigned int blocks, unsigned int backs)
 	bool as_said = visits[WAKES] == wakes && visits[BLOCKS] == blocks && visits[BACK] == backs;
 
 	if (!as_said)
-		(void)fprintf(stderr, "wakes %u, blocks %u, back %u\n", visits[WAKES], visits[BLOCKS], visits[BACK]);
+		(void)fprintf(stderr, "wakes %u, blocks %u, back %u\n", visits[WAKES],
+			      visits[BLOCKS], visits[BACK]);
 	forget();
 	return as_said;
 }
@@ -181,8 +187,9 @@ static void send_signals(void)
 }
 
 /* None of them has to wait. */
-static void (*const calls[])(void) = {lock_and_unlock, read_and_unlock, write_and_unlock, spin_and_unlock,
-				      signal_one,      signal_all,	post_and_wait,	  send_signals};
+static void (*const calls[])(void) = {lock_and_unlock, read_and_unlock, write_and_unlock,
+				      spin_and_unlock, signal_one,	signal_all,
+				      post_and_wait,   send_signals};
 #define N_CALLS (sizeof(calls) / sizeof(*calls))
 
 static void nothing_to_do_is_told_nobody(void)

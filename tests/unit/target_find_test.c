@@ -62,7 +62,8 @@ static int teardown(void **state)
 
 static void finds_in_path(void **state)
 {
-	_cleanup_free_ char *old = strdup(getenv("PATH") ?: "/bin:/usr/bin"), *path = NULL, *want = in_dir("tool");
+	_cleanup_free_ char *old = strdup(getenv("PATH") ?: "/bin:/usr/bin"), *path = NULL,
+			    *want = in_dir("tool");
 	_cleanup_free_ char *search = NULL, *found = NULL;
 
 	(void)state;
@@ -77,7 +78,8 @@ static void finds_in_path(void **state)
 
 static void empty_element_is_here(void **state)
 {
-	_cleanup_free_ char *old = strdup(getenv("PATH") ?: "/bin:/usr/bin"), *path = NULL, *cwd = getcwd(NULL, 0);
+	_cleanup_free_ char *old = strdup(getenv("PATH") ?: "/bin:/usr/bin"), *path = NULL,
+			    *cwd = getcwd(NULL, 0);
 
 	(void)state;
 	assert_int_equal(chdir(dir), 0);
@@ -90,7 +92,8 @@ static void empty_element_is_here(void **state)
 
 static void says_what_is_wrong(void **state)
 {
-	_cleanup_free_ char *plain = in_dir("plain"), *below = in_dir("plain/x"), *none = in_dir("none");
+	_cleanup_free_ char *plain = in_dir("plain"), *below = in_dir("plain/x"),
+			    *none = in_dir("none");
 	_cleanup_free_ char *old = strdup(getenv("PATH") ?: "/bin:/usr/bin");
 	struct error e = {0};
 	char *path = NULL;
@@ -118,11 +121,16 @@ static void reads_interpreters(void **state)
 {
 	static const struct {
 		const char *name, *want;
-	} cases[] = {{"tool", "/bin/sh"}, {"noeol", "/bin/cat"}, {"empty", NULL}, {"plain", NULL}, {"none", NULL}};
+	} cases[] = {{"tool", "/bin/sh"},
+		     {"noeol", "/bin/cat"},
+		     {"empty", NULL},
+		     {"plain", NULL},
+		     {"none", NULL}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		_cleanup_free_ char *path = in_dir(cases[i].name), *got = target_script_interpreter(path);
+		_cleanup_free_ char *path = in_dir(cases[i].name),
+				    *got = target_script_interpreter(path);
 
 		if (cases[i].want)
 			assert_string_equal(got, cases[i].want);
@@ -153,7 +161,8 @@ static void check_environ(char *const *envp, size_t at, const char *want)
 
 static void extends_the_environment(void **state)
 {
-	char a[] = "A=1", b[] = "B=", one[] = "LD_PRELOAD=x.so", colon[] = "LD_PRELOAD=x:y z", blank[] = "LD_PRELOAD=x y";
+	char a[] = "A=1", b[] = "B=", one[] = "LD_PRELOAD=x.so", colon[] = "LD_PRELOAD=x:y z",
+	     blank[] = "LD_PRELOAD=x y";
 	char empty[] = "LD_PRELOAD=", other[] = "LD_PRELOADED=1";
 
 	(void)state;
@@ -166,15 +175,17 @@ static void extends_the_environment(void **state)
 	check_environ((char *[]){a, empty, NULL}, 1, "LD_PRELOAD=:/proc/self/fd/200");
 	check_environ((char *[]){one, a, blank, NULL}, 2, "LD_PRELOAD=x y /proc/self/fd/200");
 	check_environ_with("f.so", (char *[]){a, NULL}, 1, "LD_PRELOAD=f.so:/proc/self/fd/./200");
-	check_environ_with("f.so", (char *[]){empty, NULL}, 0, "LD_PRELOAD=:f.so:/proc/self/fd/./200");
+	check_environ_with("f.so", (char *[]){empty, NULL}, 0,
+			   "LD_PRELOAD=:f.so:/proc/self/fd/./200");
 	check_environ_with("f.so", (char *[]){one, NULL}, 0, "LD_PRELOAD=x.so:/proc/self/fd/200");
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finds_in_path),      cmocka_unit_test(empty_element_is_here),	 cmocka_unit_test(says_what_is_wrong),
-		cmocka_unit_test(reads_interpreters), cmocka_unit_test(extends_the_environment),
+		cmocka_unit_test(finds_in_path),	   cmocka_unit_test(empty_element_is_here),
+		cmocka_unit_test(says_what_is_wrong),	   cmocka_unit_test(reads_interpreters),
+		cmocka_unit_test(extends_the_environment),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

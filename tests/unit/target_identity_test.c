@@ -68,7 +68,9 @@ static void keeps_root(void **state)
 
 static void refuses_nonsense(void **state)
 {
-	static const char *const bad[] = {"", " 1", "1 ", "-1", "+1", "0x10", "1e3", "4294967295", "99999999999999999999", "abc"};
+	static const char *const bad[] = {
+		"",   " 1", "1 ", "-1", "+1", "0x10", "1e3", "4294967295", "99999999999999999999",
+		"abc"};
 	struct identity id = {0};
 	struct error e;
 
@@ -110,11 +112,14 @@ static void program_runs_as_the_invoking_user(void **state)
 	assert_true(id.switches);
 	assert_int_equal(id.uid, NOBODY);
 	assert_int_equal(id.gid, NOBODY);
-	/* Real, effective, saved and filesystem ids all changed, no group of root's is left, and the capabilities are gone. */
+	/* Real, effective, saved and filesystem ids all changed, no group of root's is left, and
+	 * the capabilities are gone. */
 	(void)snprintf(command, sizeof(command),
-		       "test \"$(id -u):$(id -g):$(id -G)\" = 65534:65534:65534 && test \"$HOME:$USER:$LOGNAME\" = '%s:%s:%s' && "
+		       "test \"$(id -u):$(id -g):$(id -G)\" = 65534:65534:65534 && test "
+		       "\"$HOME:$USER:$LOGNAME\" = '%s:%s:%s' && "
 		       "grep -q '^Uid:.65534.65534.65534.65534$' /proc/self/status && "
-		       "grep -q '^Gid:.65534.65534.65534.65534$' /proc/self/status && grep -q '^CapEff:.0*$' /proc/self/status",
+		       "grep -q '^Gid:.65534.65534.65534.65534$' /proc/self/status && grep -q "
+		       "'^CapEff:.0*$' /proc/self/status",
 		       pw->pw_dir, pw->pw_name, pw->pw_name);
 	spec.argv = (char *[]){"sh", "-c", command, NULL};
 	assert_int_equal(target_spawn(&spec, &t, NULL), 0);
@@ -141,7 +146,8 @@ static bool become_capable(uint64_t capabilities)
 	if (syscall(SYS_capset, &head, sets) < 0)
 		return false;
 	for (int i = 0; i < 64; i++)
-		if (capabilities >> i & 1 && prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, i, 0, 0) < 0)
+		if (capabilities >> i & 1 &&
+		    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, i, 0, 0) < 0)
 			return false;
 	return true;
 }
@@ -149,11 +155,16 @@ static bool become_capable(uint64_t capabilities)
 /* The exit status of @command in a program that is started as @id; 125: it was not. */
 static int started(const struct identity *id, const char *command)
 {
-	struct target_spec spec = {.identity = id, .page_fd = -1, .slots_fd = -1, .argv = (char *[]){"sh", "-c", (char *)(uintptr_t)command, NULL}};
+	struct target_spec spec = {
+		.identity = id,
+		.page_fd = -1,
+		.slots_fd = -1,
+		.argv = (char *[]){"sh", "-c", (char *)(uintptr_t)command, NULL}};
 	struct target *t = NULL;
 	int status;
 
-	if (target_spawn(&spec, &t, NULL) < 0 || target_exec(t, NULL) < 0 || target_reap(t, &status) < 0)
+	if (target_spawn(&spec, &t, NULL) < 0 || target_exec(t, NULL) < 0 ||
+	    target_reap(t, &status) < 0)
 		return 125;
 	target_free(t);
 	return target_exit_code(status);
@@ -165,11 +176,15 @@ static int without_a_switch(void)
 {
 	const struct identity id = {.uid = NOBODY, .gid = NOBODY};
 
-	/* As a unit of a service manager gives them to a user: the program needs one of them, we the others. */
-	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0 ||
-	    !become_capable(BIT(CAP_NET_BIND_SERVICE) | BIT(CAP_BPF) | BIT(CAP_PERFMON) | BIT(CAP_SYS_PTRACE)))
+	/* As a unit of a service manager gives them to a user: the program needs one of them, we
+	 * the others. */
+	if (prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 ||
+	    setresuid(NOBODY, NOBODY, NOBODY) < 0 ||
+	    !become_capable(BIT(CAP_NET_BIND_SERVICE) | BIT(CAP_BPF) | BIT(CAP_PERFMON) |
+			    BIT(CAP_SYS_PTRACE)))
 		return 124;
-	return started(&id, "grep -q '^CapAmb:.0000000000000400$' /proc/self/status && grep -q '^CapPrm:.0000000000000400$' /proc/self/status");
+	return started(&id, "grep -q '^CapAmb:.0000000000000400$' /proc/self/status && grep -q "
+			    "'^CapPrm:.0000000000000400$' /proc/self/status");
 }
 
 static int with_a_switch(void)
@@ -178,9 +193,11 @@ static int with_a_switch(void)
 
 	/* The kernel leaves all sets as they are when the ids change. */
 	if (prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP, 0, 0, 0) < 0 ||
-	    !become_capable(BIT(CAP_SETUID) | BIT(CAP_SETGID) | BIT(CAP_NET_BIND_SERVICE) | BIT(CAP_KILL)))
+	    !become_capable(BIT(CAP_SETUID) | BIT(CAP_SETGID) | BIT(CAP_NET_BIND_SERVICE) |
+			    BIT(CAP_KILL)))
 		return 124;
-	return started(&id, "for set in Amb Prm Inh Eff; do grep -q \"^Cap$set:.0*$\" /proc/self/status || exit 1; done");
+	return started(&id, "for set in Amb Prm Inh Eff; do grep -q \"^Cap$set:.0*$\" "
+			    "/proc/self/status || exit 1; done");
 }
 
 static void program_gets_no_capability_of_ours(void **state)

@@ -27,8 +27,10 @@
 static pid_t asked[2];
 static size_t n_asked;
 
-const struct inject_layout *__wrap_inject_layout_of(pid_t pid, const struct inject_layout *known, size_t n);
-const struct inject_layout *__wrap_inject_layout_of(pid_t pid, const struct inject_layout *known, size_t n)
+const struct inject_layout *__wrap_inject_layout_of(pid_t pid, const struct inject_layout *known,
+						    size_t n);
+const struct inject_layout *__wrap_inject_layout_of(pid_t pid, const struct inject_layout *known,
+						    size_t n)
 {
 	(void)known, (void)n;
 	if (n_asked < 2)
@@ -39,7 +41,8 @@ const struct inject_layout *__wrap_inject_layout_of(pid_t pid, const struct inje
 
 static void finds_instructions(void **state)
 {
-	static const unsigned char none[] = {0x0f, 0x0f, 0x04, 0x05}, one[] = {0x90, 0x0f, 0x0f, 0x05, 0xc3}, half[] = {0x90, 0x0f};
+	static const unsigned char none[] = {0x0f, 0x0f, 0x04, 0x05},
+				   one[] = {0x90, 0x0f, 0x0f, 0x05, 0xc3}, half[] = {0x90, 0x0f};
 	uint64_t at = 0;
 	size_t where = 99;
 
@@ -69,13 +72,19 @@ static void ranks_threads(void **state)
 	struct inject_thread t, futex, epoll, connect;
 
 	(void)state;
-	(void)snprintf(line, sizeof(line), "%d 0x1 0x80 0x0 0x0 0x0 0x0 0x7ffd00000010 0x7f0000001234\n", (int)SYS_futex);
+	(void)snprintf(line, sizeof(line),
+		       "%d 0x1 0x80 0x0 0x0 0x0 0x0 0x7ffd00000010 0x7f0000001234\n",
+		       (int)SYS_futex);
 	futex = place('S', line);
 	assert_true(futex.known);
 	assert_int_equal(futex.at, 0x7f0000001234);
-	(void)snprintf(line, sizeof(line), "%d 0x1 0x80 0x0 0x0 0x0 0x0 0x7ffd00000010 0x7f0000001234\n", (int)SYS_epoll_wait);
+	(void)snprintf(line, sizeof(line),
+		       "%d 0x1 0x80 0x0 0x0 0x0 0x0 0x7ffd00000010 0x7f0000001234\n",
+		       (int)SYS_epoll_wait);
 	epoll = place('S', line);
-	(void)snprintf(line, sizeof(line), "%d 0x1 0x80 0x0 0x0 0x0 0x0 0x7ffd00000010 0x7f0000001234\n", (int)SYS_connect);
+	(void)snprintf(line, sizeof(line),
+		       "%d 0x1 0x80 0x0 0x0 0x0 0x0 0x7ffd00000010 0x7f0000001234\n",
+		       (int)SYS_connect);
 	connect = place('S', line);
 	t = place('R', "running\n");
 	assert_false(t.known);
@@ -108,9 +117,10 @@ static void finds_layouts(void **state)
 		{.blob = 0x1000, .end = 0x3000, .slots = 0x9000},
 		{.blob = 0x7f0000010000, .end = 0x7f0000013000, .slots = 0x7f0000020000},
 	};
-	static const char ours[] = "55500000-55501000 r-xp 00000000 fe:00 1 /bin/x\n"
-				   "7f0000010000-7f0000011000 r-xp 00000000 00:00 0 \n"
-				   "7f0000020000-7f0000121000 rw-s 00000000 00:10 5   anon_inode:bpf-map\n";
+	static const char ours[] =
+		"55500000-55501000 r-xp 00000000 fe:00 1 /bin/x\n"
+		"7f0000010000-7f0000011000 r-xp 00000000 00:00 0 \n"
+		"7f0000020000-7f0000121000 rw-s 00000000 00:10 5   anon_inode:bpf-map\n";
 	static const char *const others[] = {
 		"",
 		"\n\n",
@@ -118,21 +128,29 @@ static void finds_layouts(void **state)
 		"7f0000010000-7f0000011000 r-xp 00000000 00:00 0 \n",
 		"7f0000020000-7f0000121000 rw-s 00000000 00:10 5   anon_inode:bpf-map\n",
 		/* of two different ones */
-		"1000-2000 r-xp 00000000 00:00 0 \n7f0000020000-7f0000121000 rw-s 00000000 00:10 5   anon_inode:bpf-map\n",
+		"1000-2000 r-xp 00000000 00:00 0 \n7f0000020000-7f0000121000 rw-s 00000000 00:10 5 "
+		"  anon_inode:bpf-map\n",
 		/* something else has come there */
-		"7f0000010000-7f0000011000 rw-p 00000000 00:00 0 \n7f0000020000-7f0000121000 rw-s 00000000 00:10 5   anon_inode:bpf-map\n",
-		"7f0000010000-7f0000011000 r-xp 00000000 00:00 0 \n7f0000020000-7f0000121000 rw-s 00000000 00:10 5   /dev/shm/x\n",
-		("7f0000010000-7f0000011000 r-xp 00000000 00:00 0 \n7f0000020000-7f0000121000 rw-s 00000000 00:10 5   /x\n"
+		"7f0000010000-7f0000011000 rw-p 00000000 00:00 0 \n7f0000020000-7f0000121000 rw-s "
+		"00000000 00:10 5   anon_inode:bpf-map\n",
+		"7f0000010000-7f0000011000 r-xp 00000000 00:00 0 \n7f0000020000-7f0000121000 rw-s "
+		"00000000 00:10 5   /dev/shm/x\n",
+		("7f0000010000-7f0000011000 r-xp 00000000 00:00 0 \n7f0000020000-7f0000121000 rw-s "
+		 "00000000 00:10 5   /x\n"
 		 "7f0000200000-7f0000301000 rw-s 00000000 00:10 5   anon_inode:bpf-map\n"),
 		/* files that are called so */
-		"7f0000010000-7f0000011000 r-xp 00000000 00:00 0 \n7f0000020000-7f0000121000 rw-s 00000000 00:10 5   /tmp/anon_inode:bpf-map\n",
-		"7f0000010000-7f0000011000 r-xp 00000000 00:00 0 \n7f0000020000-7f0000121000 rw-s 00000000 00:10 5   /tmp/x anon_inode:bpf-map\n",
-		"7f0000010000-7f0000011000 r-xp 00000000 00:00 0 \n7f0000020000-7f0000121000 rw-s 00000000 00:10 5   anon_inode:bpf-map (deleted)\n",
+		"7f0000010000-7f0000011000 r-xp 00000000 00:00 0 \n7f0000020000-7f0000121000 rw-s "
+		"00000000 00:10 5   /tmp/anon_inode:bpf-map\n",
+		"7f0000010000-7f0000011000 r-xp 00000000 00:00 0 \n7f0000020000-7f0000121000 rw-s "
+		"00000000 00:10 5   /tmp/x anon_inode:bpf-map\n",
+		"7f0000010000-7f0000011000 r-xp 00000000 00:00 0 \n7f0000020000-7f0000121000 rw-s "
+		"00000000 00:10 5   anon_inode:bpf-map (deleted)\n",
 		"7f0000010000-",
 	};
 
 	struct shim_blob *blob =
-		mmap((void *)(uintptr_t)known[1].blob, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+		mmap((void *)(uintptr_t)known[1].blob, 4096, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 
 	(void)state;
 	assert_true(blob != MAP_FAILED);
@@ -153,7 +171,8 @@ static void finds_layouts(void **state)
 
 static void the_handler_is_whole(void **state)
 {
-	const struct injector_options cut = {.image = shim_blob_image, .size = 8, .signo = SIGRTMIN + 8};
+	const struct injector_options cut = {
+		.image = shim_blob_image, .size = 8, .signo = SIGRTMIN + 8};
 	struct injector *i = NULL;
 	struct shim_blob head;
 	struct error e = {""};
@@ -164,8 +183,10 @@ static void the_handler_is_whole(void **state)
 	assert_true(head.magic == SHIM_BLOB_MAGIC);
 	assert_true(head.handler >= sizeof(head) && head.handler < shim_blob_image_size);
 	assert_true(head.restorer >= sizeof(head) && head.restorer < shim_blob_image_size);
-	assert_memory_equal(shim_blob_image + head.restorer, "\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05", 9);
-	assert_true(head.data % 4096 == 0 && head.end % 4096 == 0 && head.data >= shim_blob_image_size && head.end > head.data);
+	assert_memory_equal(shim_blob_image + head.restorer, "\x48\xc7\xc0\x0f\x00\x00\x00\x0f\x05",
+			    9);
+	assert_true(head.data % 4096 == 0 && head.end % 4096 == 0 &&
+		    head.data >= shim_blob_image_size && head.end > head.data);
 	assert_false(head.mask >> (SIGSEGV - 1) & 1);
 	assert_true(head.mask >> (SIGALRM - 1) & 1);
 	assert_int_equal(injector_start(&cut, &i, &e), -EINVAL);
@@ -185,7 +206,8 @@ static void says_what_it_may_not(void **state)
 	(void)signal(SIGRTMAX - 4, SIG_DFL);
 }
 
-/* Somebody else's many processes do not keep it from those that were injected, and their children. */
+/* Somebody else's many processes do not keep it from those that were injected, and their children.
+ */
 static void leaves_its_own_first(void **state)
 {
 	const struct inject_options o = {.signo = SIGRTMAX - 4};
@@ -214,14 +236,19 @@ static void leaves_its_own_first(void **state)
 	(void)close(ends[0]);
 	(void)close(ends[1]);
 	assert_true(n_asked > 2);
-	assert_true((asked[0] == known.pid && asked[1] == child) || (asked[0] == child && asked[1] == known.pid));
+	assert_true((asked[0] == known.pid && asked[1] == child) ||
+		    (asked[0] == child && asked[1] == known.pid));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(finds_instructions),	cmocka_unit_test(ranks_threads),	cmocka_unit_test(knows_calls_that_begin_again),
-		cmocka_unit_test(finds_layouts),	cmocka_unit_test(the_handler_is_whole), cmocka_unit_test(says_what_it_may_not),
+		cmocka_unit_test(finds_instructions),
+		cmocka_unit_test(ranks_threads),
+		cmocka_unit_test(knows_calls_that_begin_again),
+		cmocka_unit_test(finds_layouts),
+		cmocka_unit_test(the_handler_is_whole),
+		cmocka_unit_test(says_what_it_may_not),
 		cmocka_unit_test(leaves_its_own_first),
 	};
 

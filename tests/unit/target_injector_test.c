@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The process that injects payment handlers, with a worker that hangs in a program's memory and cannot be killed, and hung up itself. Its
- * patience is cut here. */
+/* The process that injects payment handlers, with a worker that hangs in a program's memory and
+ * cannot be killed, and hung up itself. Its patience is cut here. */
 #include "base/error.h"
 #include "shim/image.h"
 #include "target/inject.h"
@@ -29,12 +29,15 @@ static struct {
 	pid_t server, worker;
 } * ours;
 
-int __wrap_inject_enter(const struct inject_options *o, pid_t pid, int pidfd, const struct inject_layout *known, size_t n_known,
+int __wrap_inject_enter(const struct inject_options *o, pid_t pid, int pidfd,
+			const struct inject_layout *known, size_t n_known,
 			struct inject_layout *ret, struct injected *ret_threads, struct error *e);
-int __wrap_inject_enter(const struct inject_options *o, pid_t pid, int pidfd, const struct inject_layout *known, size_t n_known,
+int __wrap_inject_enter(const struct inject_options *o, pid_t pid, int pidfd,
+			const struct inject_layout *known, size_t n_known,
 			struct inject_layout *ret, struct injected *ret_threads, struct error *e)
 {
-	(void)o, (void)pid, (void)pidfd, (void)known, (void)n_known, (void)ret, (void)ret_threads, (void)e;
+	(void)o, (void)pid, (void)pidfd, (void)known, (void)n_known, (void)ret, (void)ret_threads,
+		(void)e;
 	ours->server = getppid();
 	ours->worker = getpid();
 	(void)sleep(2 * TOO_LONG_S);
@@ -67,7 +70,8 @@ int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t 
 
 static void waits_for_nobody_for_ever(void **state)
 {
-	const struct injector_options o = {.image = shim_blob_image, .size = shim_blob_image_size, .signo = SIGRTMAX - 4};
+	const struct injector_options o = {
+		.image = shim_blob_image, .size = shim_blob_image_size, .signo = SIGRTMAX - 4};
 	int pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	struct injector *i;
 	struct injected got;

@@ -118,7 +118,8 @@ static void is_mapped_after_exec(void **state)
 
 static void failures_of_exec(void **state)
 {
-	static const char missing[] = "#!/nonexistent/interpreter\n", elf[] = "\177ELF\2\1\1\0\0\0\0\0\0\0\0\0junk\n";
+	static const char missing[] = "#!/nonexistent/interpreter\n",
+			  elf[] = "\177ELF\2\1\1\0\0\0\0\0\0\0\0\0junk\n";
 	struct error e = {0};
 	struct target *t;
 
@@ -135,7 +136,8 @@ static void failures_of_exec(void **state)
 	target_free(t);
 }
 
-/* The kernel keeps an exec that waits for a lease's holder, as it does one that waits for a file system: for 45 seconds. */
+/* The kernel keeps an exec that waits for a lease's holder, as it does one that waits for a file
+ * system: for 45 seconds. */
 static void ends_when_exec_hangs(void **state)
 {
 	const struct timespec now = {0};
@@ -172,7 +174,8 @@ static void ends_when_exec_hangs(void **state)
 
 static void scripts(void **state)
 {
-	static const char with[] = "#!/bin/sh\nexit $(($1 + 1))\n", without[] = "test $# = 1 && exit $(($1 + 2))\n";
+	static const char with[] = "#!/bin/sh\nexit $(($1 + 1))\n",
+			  without[] = "test $# = 1 && exit $(($1 + 2))\n";
 
 	(void)state;
 	write_script(with, strlen(with));
@@ -183,7 +186,8 @@ static void scripts(void **state)
 
 static void unknown_command(void **state)
 {
-	struct target_spec spec = {.argv = (char *[]){"no-such-command", NULL}, .page_fd = -1, .slots_fd = -1};
+	struct target_spec spec = {
+		.argv = (char *[]){"no-such-command", NULL}, .page_fd = -1, .slots_fd = -1};
 	struct target *t = NULL;
 	struct error e = {0};
 
@@ -259,7 +263,8 @@ static void dies_with_the_launcher(void **state)
 	(void)state;
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	/* By the death signal, or by itself when it saw the socket close. */
-	assert_true((WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) || (WIFEXITED(status) && WEXITSTATUS(status) == 127));
+	assert_true((WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) ||
+		    (WIFEXITED(status) && WEXITSTATUS(status) == 127));
 }
 
 static void program_outlives_the_launcher(void **state)
@@ -307,7 +312,9 @@ static void signals_are_as_at_start(void **state)
 	(void)sigprocmask(SIG_BLOCK, &set, NULL);
 	/* No shell in between: some clear the mask. */
 	for (int i = 0; i < 2; i++)
-		assert_int_equal(run((char *[]){"grep", "-qx", start_signals[i], "/proc/self/status", NULL}), 0);
+		assert_int_equal(
+			run((char *[]){"grep", "-qx", start_signals[i], "/proc/self/status", NULL}),
+			0);
 }
 
 int main(void)

@@ -25,12 +25,13 @@ static struct map_list parse(const char *text)
 
 static void reads_fields(void **state)
 {
-	struct map_list l = parse("00400000-00452000 r-xp 00001000 fe:0a 173521      /usr/bin/dbus daemon\n"
-				  "00651000-00652000 r--p 00051000 fe:0a 173521      /usr/bin/dbus daemon\n"
-				  "7f00000000-7f00001000 r-xp 00000000 00:1f 12 /tmp/a\\012b (deleted)\n"
-				  "7f00002000-7f00003000 rwxp 00000000 00:00 0 \n"
-				  "7fff0000-7fff1000 r-xp 00000000 00:00 0 [vdso]\n"
-				  "ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0 [vsyscall]\n");
+	struct map_list l =
+		parse("00400000-00452000 r-xp 00001000 fe:0a 173521      /usr/bin/dbus daemon\n"
+		      "00651000-00652000 r--p 00051000 fe:0a 173521      /usr/bin/dbus daemon\n"
+		      "7f00000000-7f00001000 r-xp 00000000 00:1f 12 /tmp/a\\012b (deleted)\n"
+		      "7f00002000-7f00003000 rwxp 00000000 00:00 0 \n"
+		      "7fff0000-7fff1000 r-xp 00000000 00:00 0 [vdso]\n"
+		      "ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0 [vsyscall]\n");
 
 	(void)state;
 	assert_int_equal(l.n, 2);
@@ -56,23 +57,26 @@ static void reads_fields(void **state)
 /* A program's code that it has copied to memory of its own, in the same place. */
 static void finds_copies(void **state)
 {
-	struct map_list l = parse("00400000-00401000 r--p 00000000 fe:0a 7 /usr/bin/a\n"
-				  "00401000-00600000 r-xp 00001000 fe:0a 7 /usr/bin/a\n"
-				  "00600000-00a00000 r-xp 00000000 00:00 0 \n"
-				  "00a00000-00c00000 rwxp 00000000 00:00 0 [anon:code]\n"
-				  "00c00000-00e00000 r-xp 00000000 00:0f 9 /anon_hugepage (deleted)\n"
-				  "00e00000-00f00000 r-xp 00a00000 fe:0a 7 /usr/bin/a\n"
-				  "01000000-01001000 r-xp 00000000 00:00 0 \n"
-				  "02000000-02001000 r--p 00000000 00:01 8 /memfd:library (deleted)\n"
-				  "02001000-02002000 r-xp 00001000 00:01 8 /memfd:library (deleted)\n"
-				  "02002000-02003000 rw-p 00000000 00:00 0 \n"
-				  "02003000-02004000 rwxp 00000000 00:00 0 \n");
+	struct map_list l =
+		parse("00400000-00401000 r--p 00000000 fe:0a 7 /usr/bin/a\n"
+		      "00401000-00600000 r-xp 00001000 fe:0a 7 /usr/bin/a\n"
+		      "00600000-00a00000 r-xp 00000000 00:00 0 \n"
+		      "00a00000-00c00000 rwxp 00000000 00:00 0 [anon:code]\n"
+		      "00c00000-00e00000 r-xp 00000000 00:0f 9 /anon_hugepage (deleted)\n"
+		      "00e00000-00f00000 r-xp 00a00000 fe:0a 7 /usr/bin/a\n"
+		      "01000000-01001000 r-xp 00000000 00:00 0 \n"
+		      "02000000-02001000 r--p 00000000 00:01 8 /memfd:library (deleted)\n"
+		      "02001000-02002000 r-xp 00001000 00:01 8 /memfd:library (deleted)\n"
+		      "02002000-02003000 rw-p 00000000 00:00 0 \n"
+		      "02003000-02004000 rwxp 00000000 00:00 0 \n");
 
 	(void)state;
 	assert_int_equal(l.n, 3);
 	assert_int_equal(l.n_copies, 3);
 	for (size_t i = 0; i < 3; i++) {
-		assert_int_equal(l.copies[i].start, i == 0 ? 0x600000 : i == 1 ? 0xa00000 : 0xc00000);
+		assert_int_equal(l.copies[i].start, i == 0   ? 0x600000
+						    : i == 1 ? 0xa00000
+							     : 0xc00000);
 		assert_int_equal(l.copies[i].near.start, 0x401000);
 		assert_int_equal(l.copies[i].near.offset, 0x1000);
 		assert_int_equal(l.copies[i].near.inode, 7);
@@ -117,8 +121,10 @@ static void skips_nonsense(void **state)
 	*strchr(nul, '?') = '\0';
 	assert_int_equal(map_list_parse(nul, sizeof(nul) - 1, &l), 0);
 	assert_int_equal(l.n, 0);
-	/* An overlap and a step back are dropped, what follows is kept; the last line needs no newline. */
-	l = parse("3000-5000 r-xp 0 0:1 5 /a\n4000-6000 r-xp 0 0:1 5 /b\n1000-2000 r-xp 0 0:1 5 /c\n5000-6000 r-xp 0 0:1 5 /d");
+	/* An overlap and a step back are dropped, what follows is kept; the last line needs no
+	 * newline. */
+	l = parse("3000-5000 r-xp 0 0:1 5 /a\n4000-6000 r-xp 0 0:1 5 /b\n1000-2000 r-xp 0 0:1 5 "
+		  "/c\n5000-6000 r-xp 0 0:1 5 /d");
 	assert_int_equal(l.n, 2);
 	assert_string_equal(l.entries[1].path, "/d");
 	map_list_free(&l);
@@ -243,8 +249,10 @@ static void replaced_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(reads_fields),	   cmocka_unit_test(finds_copies),    cmocka_unit_test(skips_nonsense), cmocka_unit_test(is_bounded),
-		cmocka_unit_test(reads_ourselves), cmocka_unit_test(no_such_process), cmocka_unit_test(replaced_file),
+		cmocka_unit_test(reads_fields),	   cmocka_unit_test(finds_copies),
+		cmocka_unit_test(skips_nonsense),  cmocka_unit_test(is_bounded),
+		cmocka_unit_test(reads_ourselves), cmocka_unit_test(no_such_process),
+		cmocka_unit_test(replaced_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

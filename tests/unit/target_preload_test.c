@@ -19,7 +19,10 @@ static int asked(const char *name, char what)
 	} control;
 	char answer;
 	struct iovec part = {&answer, 1};
-	struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+	struct msghdr m = {.msg_iov = &part,
+			   .msg_iovlen = 1,
+			   .msg_control = &control,
+			   .msg_controllen = sizeof(control)};
 	int s = connect_to(name), n = 0;
 	struct cmsghdr *c;
 
@@ -101,7 +104,8 @@ static void answers_the_living(void **state)
 	stop(&f);
 }
 
-/* Without a free descriptor no connection can be accepted; meanwhile the server does not run in circles. */
+/* Without a free descriptor no connection can be accepted; meanwhile the server does not run in
+ * circles. */
 static void waits_for_descriptors(void **state)
 {
 	const struct timespec time = {.tv_nsec = 400000000};
@@ -128,7 +132,8 @@ static void waits_for_descriptors(void **state)
 	(void)clock_gettime(clock, &after);
 	assert_int_equal(prlimit(f.heard->server, RLIMIT_NOFILE, &old, NULL), 0);
 	/* It takes less than a tenth of one CPU. */
-	assert_true((after.tv_sec - before.tv_sec) * 1000000000L + after.tv_nsec - before.tv_nsec < time.tv_nsec / 10);
+	assert_true((after.tv_sec - before.tv_sec) * 1000000000L + after.tv_nsec - before.tv_nsec <
+		    time.tv_nsec / 10);
 	/* What waited is answered now. */
 	assert_int_equal(send(client, &(char){SHIM_ASK_READY}, 1, MSG_NOSIGNAL), 1);
 	assert_int_equal(recv(client, &(char){0}, 1, 0), 1);
@@ -142,13 +147,17 @@ static int make_lingering(int *ret_peer)
 	const struct linger years = {.l_onoff = 1, .l_linger = 1000000};
 	struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
 	socklen_t size = sizeof(at);
-	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), s = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0),
+	    s = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	static const char bytes[65536];
 
-	assert_true(bind(listener, (struct sockaddr *)&at, sizeof(at)) == 0 && listen(listener, 1) == 0 &&
-		    getsockname(listener, (struct sockaddr *)&at, &size) == 0 && connect(s, (struct sockaddr *)&at, size) == 0);
+	assert_true(bind(listener, (struct sockaddr *)&at, sizeof(at)) == 0 &&
+		    listen(listener, 1) == 0 &&
+		    getsockname(listener, (struct sockaddr *)&at, &size) == 0 &&
+		    connect(s, (struct sockaddr *)&at, size) == 0);
 	*ret_peer = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
-	assert_true(*ret_peer >= 0 && setsockopt(s, SOL_SOCKET, SO_LINGER, &years, sizeof(years)) == 0);
+	assert_true(*ret_peer >= 0 &&
+		    setsockopt(s, SOL_SOCKET, SO_LINGER, &years, sizeof(years)) == 0);
 	while (send(s, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
 		;
 	(void)close(listener);
@@ -162,9 +171,14 @@ static void send_away(int to, int fd)
 	union {
 		struct cmsghdr head;
 		char room[CMSG_SPACE(sizeof(fd))];
-	} control = {.head = {.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(fd))}};
+	} control = {.head = {.cmsg_level = SOL_SOCKET,
+			      .cmsg_type = SCM_RIGHTS,
+			      .cmsg_len = CMSG_LEN(sizeof(fd))}};
 	struct iovec part = {&(char){SHIM_ASK_READY}, 1};
-	struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+	struct msghdr m = {.msg_iov = &part,
+			   .msg_iovlen = 1,
+			   .msg_control = &control,
+			   .msg_controllen = sizeof(control)};
 
 	memcpy(CMSG_DATA(&control.head), &fd, sizeof(fd));
 	if (sendmsg(to, &m, MSG_NOSIGNAL) < 0)
@@ -172,7 +186,8 @@ static void send_away(int to, int fd)
 	(void)close(fd);
 }
 
-/* What a stranger sends may take for ever to close, in a connection that is served and in one that is never accepted. */
+/* What a stranger sends may take for ever to close, in a connection that is served and in one that
+ * is never accepted. */
 static void ends_whatever_it_is_sent(void **state)
 {
 	int clients[8], peers[8];
@@ -197,7 +212,8 @@ static void ends_whatever_it_is_sent(void **state)
 	stop(&f);
 }
 
-/* A program that waits for our pipes' ends must not wait for the server, nor the kernel for its probes. */
+/* A program that waits for our pipes' ends must not wait for the server, nor the kernel for its
+ * probes. */
 static void keeps_nothing_else(void **state)
 {
 	int ends[2];
@@ -223,8 +239,9 @@ static void keeps_nothing_else(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(answers_what_it_knows), cmocka_unit_test(turns_strangers_away),     cmocka_unit_test(answers_the_living),
-		cmocka_unit_test(waits_for_descriptors), cmocka_unit_test(ends_whatever_it_is_sent), cmocka_unit_test(keeps_nothing_else),
+		cmocka_unit_test(answers_what_it_knows),    cmocka_unit_test(turns_strangers_away),
+		cmocka_unit_test(answers_the_living),	    cmocka_unit_test(waits_for_descriptors),
+		cmocka_unit_test(ends_whatever_it_is_sent), cmocka_unit_test(keeps_nothing_else),
 	};
 
 	prepare_children();

@@ -158,12 +158,18 @@ static void rules_are_all_to_hold(void **state)
 	assert_true(matches(&(struct process_rule_options){.tree = getpid()}, child));
 	assert_true(matches(&(struct process_rule_options){.tree = child}, child));
 	assert_false(matches(&(struct process_rule_options){.tree = child}, getpid()));
-	assert_true(matches(&(struct process_rule_options){.tree = getpid(), .comm = "process_test", .user = user}, child));
-	assert_false(matches(&(struct process_rule_options){.tree = getpid(), .comm = "other", .user = user}, child));
+	assert_true(matches(&(struct process_rule_options){.tree = getpid(),
+							   .comm = "process_test",
+							   .user = user},
+			    child));
+	assert_false(matches(
+		&(struct process_rule_options){.tree = getpid(), .comm = "other", .user = user},
+		child));
 	other = child;
 	end_child(child);
 	assert_false(matches(&(struct process_rule_options){.comm = "*"}, other));
-	assert_false(matches(&(struct process_rule_options){.comm = "*"}, 2)); /* a kernel thread, where it can be seen */
+	assert_false(matches(&(struct process_rule_options){.comm = "*"},
+			     2)); /* a kernel thread, where it can be seen */
 }
 
 static void wrong_rules_say_what_is_near(void **state)
@@ -172,16 +178,21 @@ static void wrong_rules_say_what_is_near(void **state)
 	struct error e = {.text = ""};
 
 	(void)state;
-	assert_true(process_rule_open(&(struct process_rule_options){.user = "no-such-user"}, &r, &e) < 0);
+	assert_true(process_rule_open(&(struct process_rule_options){.user = "no-such-user"}, &r,
+				      &e) < 0);
 	assert_non_null(strstr(e.text, "no-such-user"));
-	assert_true(process_rule_open(&(struct process_rule_options){.exe = "/no/such/file"}, &r, &e) < 0);
+	assert_true(process_rule_open(&(struct process_rule_options){.exe = "/no/such/file"}, &r,
+				      &e) < 0);
 	assert_non_null(strstr(e.text, "/no/such/file"));
 	assert_true(process_rule_open(&(struct process_rule_options){.exe = "/proc"}, &r, &e) < 0);
 	assert_true(process_rule_open(&(struct process_rule_options){.tree = 4194303}, &r, &e) < 0);
-	assert_true(process_rule_open(&(struct process_rule_options){.cgroup = "no/such/group"}, &r, &e) < 0);
+	assert_true(process_rule_open(&(struct process_rule_options){.cgroup = "no/such/group"}, &r,
+				      &e) < 0);
 	assert_non_null(strstr(e.text, "no/such/group"));
 	assert_null(r);
-	assert_int_equal(process_rule_open(&(struct process_rule_options){.comm = "process_tes"}, &r, &e), 0);
+	assert_int_equal(
+		process_rule_open(&(struct process_rule_options){.comm = "process_tes"}, &r, &e),
+		0);
 	assert_int_equal(process_rule_explain(r, &e), -ESRCH);
 	assert_non_null(strstr(e.text, "process_test"));
 	process_rule_free(r);
@@ -190,7 +201,8 @@ static void wrong_rules_say_what_is_near(void **state)
 /* The group that we are in ourselves, of any hierarchy that is mounted. */
 static void a_group_lists_its_processes(void **state)
 {
-	_cleanup_fclose_ FILE *mounts = fopen("/proc/self/mounts", "re"), *own = fopen("/proc/self/cgroup", "re");
+	_cleanup_fclose_ FILE *mounts = fopen("/proc/self/mounts", "re"),
+			      *own = fopen("/proc/self/cgroup", "re");
 	char line[1024], mount[512], type[64], path[2048];
 	struct cgroup *g = NULL;
 	struct error e = {.text = ""};
@@ -198,7 +210,8 @@ static void a_group_lists_its_processes(void **state)
 
 	(void)state;
 	while (mounts && own && fgets(line, sizeof(line), mounts)) {
-		if (sscanf(line, "%*s %511s %63s", mount, type) != 2 || strncmp(type, "cgroup", 6) != 0)
+		if (sscanf(line, "%*s %511s %63s", mount, type) != 2 ||
+		    strncmp(type, "cgroup", 6) != 0)
 			continue;
 		rewind(own);
 		while (fgets(line, sizeof(line), own)) {
@@ -240,7 +253,9 @@ static void knows_a_namespace_of_its_own(void **state)
 		first = fork();
 		if (first == 0)
 			_exit(process_numbers_agree() ? 1 : 0);
-		_exit(first > 0 && waitpid(first, &status, 0) == first && process_numbers_agree() ? WEXITSTATUS(status) : 2);
+		_exit(first > 0 && waitpid(first, &status, 0) == first && process_numbers_agree()
+			      ? WEXITSTATUS(status)
+			      : 2);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	if (WEXITSTATUS(status) == 77) {
@@ -265,7 +280,9 @@ static void *wait_with_filter(void *arg)
 
 static void knows_which_thread_filters(void **state)
 {
-	pid_t *tid = mmap(NULL, sizeof(*tid), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0), pid;
+	pid_t *tid = mmap(NULL, sizeof(*tid), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+			  -1, 0),
+	      pid;
 	pthread_t t;
 
 	(void)state;
@@ -290,10 +307,14 @@ static void knows_which_thread_filters(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(facts_are_the_processs),	    cmocka_unit_test(refuses_what_cannot_be_profiled),
-		cmocka_unit_test(paths_are_matched_by_either_name), cmocka_unit_test(rules_are_all_to_hold),
-		cmocka_unit_test(wrong_rules_say_what_is_near),	    cmocka_unit_test(a_group_lists_its_processes),
-		cmocka_unit_test(knows_a_namespace_of_its_own),	    cmocka_unit_test(knows_which_thread_filters),
+		cmocka_unit_test(facts_are_the_processs),
+		cmocka_unit_test(refuses_what_cannot_be_profiled),
+		cmocka_unit_test(paths_are_matched_by_either_name),
+		cmocka_unit_test(rules_are_all_to_hold),
+		cmocka_unit_test(wrong_rules_say_what_is_near),
+		cmocka_unit_test(a_group_lists_its_processes),
+		cmocka_unit_test(knows_a_namespace_of_its_own),
+		cmocka_unit_test(knows_which_thread_filters),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

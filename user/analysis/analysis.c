@@ -48,8 +48,8 @@ static struct line_place *place_lines(const struct observation *obs, size_t n, s
 }
 
 /* The line's percentiles; the pool's baseline is made once. */
-static int analyse_latency(const struct point_context *ctx, const struct observation *obs, size_t n, struct latency_base *pool,
-			   struct analysis_line *line)
+static int analyse_latency(const struct point_context *ctx, const struct observation *obs, size_t n,
+			   struct latency_base *pool, struct analysis_line *line)
 {
 	size_t zeros = line_zeros(obs, n), n_base;
 	_cleanup_free_ struct latency_base *own = NULL;
@@ -63,26 +63,32 @@ static int analyse_latency(const struct point_context *ctx, const struct observa
 		if (r < 0)
 			return r;
 	}
-	return latency_line(obs + zeros, n - zeros, line_cell_step(obs, n), own ? own : pool, line->allow, ctx->rng, &line->latency);
+	return latency_line(obs + zeros, n - zeros, line_cell_step(obs, n), own ? own : pool,
+			    line->allow, ctx->rng, &line->latency);
 }
 
 /* Percentiles of a latency point that measured, and of at most @max_lines of its lines. */
-static int analyse_intervals(const struct point_context *ctx, const struct observation *obs, size_t n, const struct line_place *places,
-			     size_t max_lines, struct analysis_point *point)
+static int analyse_intervals(const struct point_context *ctx, const struct observation *obs,
+			     size_t n, const struct line_place *places, size_t max_lines,
+			     struct analysis_point *point)
 {
 	_cleanup_free_ struct latency_base *pool = calloc(1, sizeof(*pool));
 	int r = pool ? latency_base_make(pool, ctx->zeros, ctx->n_zeros, ctx->rng) : -ENOMEM;
 
 	if (r == 0)
 		r = latency_point(obs, n, pool, &point->intervals);
-	for (size_t i = 0; r == 0 && i < point->n_lines && i < max_lines && i < LATENCY_LINES_OF_POINT; i++)
-		r = analyse_latency(ctx, obs + places[i].first, places[i].n, pool, &point->lines[i]);
+	for (size_t i = 0;
+	     r == 0 && i < point->n_lines && i < max_lines && i < LATENCY_LINES_OF_POINT; i++)
+		r = analyse_latency(ctx, obs + places[i].first, places[i].n, pool,
+				    &point->lines[i]);
 	return r;
 }
 
-/* Machines and programs do not go at one pace. Where the program has phases, its lines have baselines of their own: what differs is drift only if the
- * neighbours in time tell it better than those do. */
-static int take_out_what_differs(struct point_context *ctx, struct observation *obs, size_t n, struct analysis_speed *speed)
+/* Machines and programs do not go at one pace. Where the program has phases, its lines have
+ * baselines of their own: what differs is drift only if the neighbours in time tell it better than
+ * those do. */
+static int take_out_what_differs(struct point_context *ctx, struct observation *obs, size_t n,
+				 struct analysis_speed *speed)
 {
 	int r = speed_remove(obs, n, speed);
 
@@ -97,11 +103,15 @@ static int take_out_what_differs(struct point_context *ctx, struct observation *
 	return r;
 }
 
-static int analyse_lines(struct point_context *ctx, struct observation *obs, const struct line_place *places, const struct collection *c,
-			 const struct run_info *run, struct analysis_point *point, struct evidence *evidence)
+static int analyse_lines(struct point_context *ctx, struct observation *obs,
+			 const struct line_place *places, const struct collection *c,
+			 const struct run_info *run, struct analysis_point *point,
+			 struct evidence *evidence)
 {
-	_cleanup_free_ struct analysis_presence *presence = calloc(point->n_lines + 1, sizeof(*presence));
-	int r = presence ? presence_find(ctx, obs, places, point->n_lines, &run->presence, presence) : -ENOMEM;
+	_cleanup_free_ struct analysis_presence *presence =
+		calloc(point->n_lines + 1, sizeof(*presence));
+	int r = presence ? presence_find(ctx, obs, places, point->n_lines, &run->presence, presence)
+			 : -ENOMEM;
 
 	for (size_t i = 0; r == 0 && i < point->n_lines; i++) {
 		struct analysis_line *line = &point->lines[i];
@@ -112,14 +122,17 @@ static int analyse_lines(struct point_context *ctx, struct observation *obs, con
 		line->share = run->lines[id].share;
 		line->held = run->lines[id].held;
 		line->wait = wait_of(line->selected, NULL);
-		line->undecided = run->lines[id].waits ? run->lines[id].waits : line->held > 0 ? run->held : UNDECIDED_OPEN;
-		r = line_analyse(ctx, obs + places[i].first, places[i].n, presence[i], line, &evidence[i]);
+		line->undecided = run->lines[id].waits ? run->lines[id].waits
+				  : line->held > 0     ? run->held
+						       : UNDECIDED_OPEN;
+		r = line_analyse(ctx, obs + places[i].first, places[i].n, presence[i], line,
+				 &evidence[i]);
 	}
 	return r;
 }
 
-static int analyse_point(struct collection *c, const struct collected_point *from, const struct run_info *run, struct rng *rng,
-			 struct analysis_point *point)
+static int analyse_point(struct collection *c, const struct collected_point *from,
+			 const struct run_info *run, struct rng *rng, struct analysis_point *point)
 {
 	_cleanup_(point_context_free) struct point_context ctx = {0};
 	struct observation *obs = c->obs + from->first;
@@ -150,7 +163,8 @@ static int analyse_point(struct collection *c, const struct collected_point *fro
 	point->visits = visits < 0x1p63 ? (uint64_t)visits : UINT64_MAX;
 	r = analyse_lines(&ctx, obs, places, c, run, point, evidence);
 	if (r == 0 && from->measured)
-		r = analyse_intervals(&ctx, obs, from->n, places, LATENCY_LINES / c->n_points, point);
+		r = analyse_intervals(&ctx, obs, from->n, places, LATENCY_LINES / c->n_points,
+				      point);
 	if (r == 0)
 		r = point_placebo(&ctx, &point->placebo);
 	if (r)
@@ -171,8 +185,11 @@ static int sum_fidelity(const struct profile *p, struct analysis *a)
 		return -ENOMEM;
 	for (size_t i = 0; i < p->n_experiments; i++) {
 		const struct profile_experiment *x = &p->experiments[i].x;
-		double share = fidelity_share(x->foreign), taken = fidelity_share(x->stolen), length = fidelity_length(x);
-		int64_t imbalance = x->imbalance == INT64_MIN ? INT64_MAX : x->imbalance < 0 ? -x->imbalance : x->imbalance;
+		double share = fidelity_share(x->foreign), taken = fidelity_share(x->stolen),
+		       length = fidelity_length(x);
+		int64_t imbalance = x->imbalance == INT64_MIN ? INT64_MAX
+				    : x->imbalance < 0	      ? -x->imbalance
+							      : x->imbalance;
 
 		a->owed_ns += (double)x->owed;
 		a->growth_ns += (double)x->growth;

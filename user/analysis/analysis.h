@@ -14,32 +14,42 @@ const char *verdict_name(enum verdict v); /* "undecided", "helps", "no effect", 
 enum undecided {
 	UNDECIDED_OPEN,	  /* nothing of the kind */
 	UNDECIDED_BURSTS, /* visits come in bursts: averages hang on few experiments */
-	UNDECIDED_LENT,	  /* paused threads left their CPUs to others (delay mode sleep), of which there were more than CPUs */
-	UNDECIDED_QUOTA,  /* a CPU quota was used up, which pauses are charged to as well. Effects are not known then: all are NaN */
-	/* Threads that should have slept were held on CPUs that others wanted (analysis_held). Effects are not known then: all are NaN */
+	UNDECIDED_LENT,	  /* paused threads left their CPUs to others (delay mode sleep), of which
+			     there were more than CPUs */
+	UNDECIDED_QUOTA,  /* a CPU quota was used up, which pauses are charged to as well. Effects
+			     are not known then: all are NaN */
+	/* Threads that should have slept were held on CPUs that others wanted (analysis_held).
+	   Effects are not known then: all are NaN */
 	UNDECIDED_INJECT,  /* ... since no handler was put into processes that ran already */
-	UNDECIDED_HELD,	   /* ... though handlers were, or the program was started: it is one that cannot have any */
-	UNDECIDED_ABSENT,  /* a wait that never was in its experiments: none of this kind, or one that threads of the program end */
-	UNDECIDED_DEPENDS, /* a wait that gets longer when the program is paused: what ends it waits for the program in turn. Not known then either */
+	UNDECIDED_HELD,	   /* ... though handlers were, or the program was started: it is one that
+			      cannot have any */
+	UNDECIDED_ABSENT,  /* a wait that never was in its experiments: none of this kind, or one
+			      that threads of the program end */
+	UNDECIDED_DEPENDS, /* a wait that gets longer when the program is paused: what ends it waits
+			      for the program in turn. Not known then either */
 	N_UNDECIDED,
 };
-/* What the table says, the reason and what to do, and what that means. All NULL for UNDECIDED_OPEN. */
+/* What the table says, the reason and what to do, and what that means. All NULL for UNDECIDED_OPEN.
+ */
 struct undecided_words {
 	const char *verdict, *why, *more;
 };
 extern const struct undecided_words undecided_words[N_UNDECIDED];
 
-/* For which share of the time in experiments above 0 % threads that had slept were held on a CPU, since nothing could make them sleep longer (R6
- * in bpf/README.md). 0: for none, or for so little, or with so many CPUs to spare, that it does no harm. */
+/* For which share of the time in experiments above 0 % threads that had slept were held on a CPU,
+ * since nothing could make them sleep longer (R6 in bpf/README.md). 0: for none, or for so little,
+ * or with so many CPUs to spare, that it does no harm. */
 double analysis_held(const struct profile *p);
-/* Effects are off by about as many points as threads are held per cent of the time (bpf/README.md, section 6): less than this is within the method's
- * own error. In the truth suite's programs (--pay attach) it is less than 0.05 % or more than 18. */
+/* Effects are off by about as many points as threads are held per cent of the time (bpf/README.md,
+ * section 6): less than this is within the method's own error. In the truth suite's programs (--pay
+ * attach) it is less than 0.05 % or more than 18. */
 #define ANALYSIS_HELD_LEAST 0.01
 
-/* In which share of its periods a CPU quota was used up during experiments. 0: never, or there is none. */
+/* In which share of its periods a CPU quota was used up during experiments. 0: never, or there is
+ * none. */
 double analysis_throttled(const struct profile *p);
-/* From here on no effects are told: of a quota that is always used up they can have the wrong sign, and a
- * quota that is used up in a part of its periods is a limit in that part. */
+/* From here on no effects are told: of a quota that is always used up they can have the wrong sign,
+ * and a quota that is used up in a part of its periods is a limit in that part. */
 #define ANALYSIS_THROTTLED_LEAST 0.02
 
 /* An effect and its 95 % interval; NaN where it cannot be told. */
@@ -47,13 +57,14 @@ struct analysis_change {
 	double effect, low, high;
 };
 
-/* The effect of one virtual speedup: change of the period per visit (throughput) or of the mean latency, relative to 0 %.
- * 0.25 means 25 % less time per visit. NaN where it cannot be told. */
+/* The effect of one virtual speedup: change of the period per visit (throughput) or of the mean
+ * latency, relative to 0 %. 0.25 means 25 % less time per visit. NaN where it cannot be told. */
 struct analysis_cell {
 	double speedup; /* 0..1 */
 	size_t experiments;
 	double visits;
-	double period_ns;	  /* pooled effective time per visit, or mean latency (measured, else Little's law: L / throughput) */
+	double period_ns; /* pooled effective time per visit, or mean latency (measured, else
+			     Little's law: L / throughput) */
 	double effect, low, high; /* 95 % bootstrap interval over experiments */
 };
 
@@ -62,15 +73,17 @@ extern const double analysis_curve_speedups[ANALYSIS_CURVE_POINTS]; /* 0.25, 0.5
 
 /* A curve through all of a line's effects: 0 at 0 %, straight, or straight with one knee. */
 struct analysis_curve {
-	/* 95 %; NaN: not known. Where the experiments at just this speedup say otherwise than the curve, or as surely, it is they that
-	 * speak: a curve can have more than one knee. */
+	/* 95 %; NaN: not known. Where the experiments at just this speedup say otherwise than the
+	 * curve, or as surely, it is they that speak: a curve can have more than one knee. */
 	struct analysis_change at[ANALYSIS_CURVE_POINTS];
-	double slope, slope_low, slope_high; /* effect per speedup in the line's experiments, from 0 on up to the knee; 95 %; NaN: not known */
+	double slope, slope_low, slope_high; /* effect per speedup in the line's experiments, from 0
+						on up to the knee; 95 %; NaN: not known */
 	double least_speedup, most_speedup;  /* that were measured, of this line */
-	double run_least, run_most;	     /* ... of any line of the point: beyond, the curve is a guess */
-	double knee, knee_low, knee_high;    /* speedup from which on a faster line gains at another rate; NaN: none that is sure */
-	double knee_effect;		     /* at the knee */
-	double slope_after;		     /* effect per speedup, beyond it */
+	double run_least, run_most; /* ... of any line of the point: beyond, the curve is a guess */
+	double knee, knee_low, knee_high; /* speedup from which on a faster line gains at another
+					     rate; NaN: none that is sure */
+	double knee_effect;		  /* at the knee */
+	double slope_after;		  /* effect per speedup, beyond it */
 };
 
 /* What is said of a latency point whose intervals were measured. */
@@ -80,10 +93,12 @@ enum latency_statistic {
 	LATENCY_P90,
 	LATENCY_P99,
 	LATENCY_P999,
-	LATENCY_LITTLE, /* the mean by Little's law, from what is under way and what leaves: a check of the first */
+	LATENCY_LITTLE, /* the mean by Little's law, from what is under way and what leaves: a check
+			   of the first */
 	N_LATENCY_STATISTICS,
 };
-const char *latency_statistic_name(enum latency_statistic s); /* "mean", "p50", "p90", "p99", "p99.9", "little" */
+const char *latency_statistic_name(
+	enum latency_statistic s); /* "mean", "p50", "p90", "p99", "p99.9", "little" */
 
 struct analysis_latency_cell {
 	double speedup; /* above 0 */
@@ -98,33 +113,38 @@ struct analysis_latency {
 	struct analysis_latency_cell cells[ANALYSIS_MAX_SPEEDUPS]; /* ascending by speedup */
 	size_t n_cells;
 	struct analysis_change at[N_LATENCY_STATISTICS][ANALYSIS_CURVE_POINTS];
-	bool little; /* at each speedup the mean by Little's law agrees with the timed one; else its effects are not known */
+	bool little; /* at each speedup the mean by Little's law agrees with the timed one; else its
+			effects are not known */
 };
 
 /* Of a latency point. */
 struct analysis_intervals {
 	double ns[N_LATENCY_STATISTICS]; /* at 0 % */
-	bool little;			 /* there the mean by Little's law agrees with the timed one */
+	bool little; /* there the mean by Little's law agrees with the timed one */
 	double intervals;
 	double in_flight;			  /* mean */
 	double unmatched, unended, crossed, lost; /* as in struct profile_latency */
-	double distance_ns;			  /* between samples: what a single interval may be off by, times the speedup */
+	double distance_ns; /* between samples: what a single interval may be off by, times the
+			       speedup */
 };
 
-/* Phase correction (analysis/presence.h): a line that runs in some phases of the program only is tried in those, and its effect there is not that on
- * the whole run. */
+/* Phase correction (analysis/presence.h): a line that runs in some phases of the program only is
+ * tried in those, and its effect there is not that on the whole run. */
 struct analysis_presence {
-	double share;  /* of the run's time in which the line runs as it did in its experiments; 1: all, or not known; above 1: it ran less there */
-	double factor; /* that effects were multiplied by: @share, and for latencies how many intervals are under way there, relative to the mean */
+	double share;  /* of the run's time in which the line runs as it did in its experiments; 1:
+			  all, or not known; above 1: it ran less there */
+	double factor; /* that effects were multiplied by: @share, and for latencies how many
+			  intervals are under way there, relative to the mean */
 	double error;  /* 95 % half-width of the factor, relative to it */
 };
 
 /* What the method's own error depends on (analysis/fidelity.h). */
 struct analysis_allowance {
-	double share;	 /* of an effect, that it may be off by; NaN: nothing known, nothing allowed */
+	double share; /* of an effect, that it may be off by; NaN: nothing known, nothing allowed */
 	double sampling; /* share of a thread's time that samples take */
 	double scatter;	 /* by how much of that two threads may differ in one visit */
-	double waits;	 /* allowed in addition if the line is a wait, whatever the effect; 1 is 100 points */
+	double waits;	 /* allowed in addition if the line is a wait, whatever the effect; 1 is 100
+			    points */
 	struct analysis_presence presence;
 };
 
@@ -137,22 +157,31 @@ struct analysis_line {
 	struct analysis_cell cells[ANALYSIS_MAX_SPEEDUPS]; /* ascending by speedup, 0 first */
 	size_t n_cells;
 	struct analysis_curve curve;
-	struct analysis_allowance allow; /* what the intervals allow for the method's own error, beside noise */
+	struct analysis_allowance
+		allow; /* what the intervals allow for the method's own error, beside noise */
 	enum verdict verdict;
-	double best_effect, best_speedup; /* what the verdict speaks of: a point of the curve, or a cell */
-	double foreign;			  /* mean share of the wait time behind other programs in the line's experiments */
-	double missing_s;		  /* undecided: about how many more seconds of run would decide; NaN unknown */
-	enum undecided undecided;	  /* why the verdict is VERDICT_UNDECIDED, beside its interval */
-	double held;			  /* as analysis_held, of the line's experiments */
+	double best_effect,
+		best_speedup; /* what the verdict speaks of: a point of the curve, or a cell */
+	double foreign;	      /* mean share of the wait time behind other programs in the line's
+				 experiments */
+	double missing_s; /* undecided: about how many more seconds of run would decide; NaN unknown
+			   */
+	enum undecided undecided; /* why the verdict is VERDICT_UNDECIDED, beside its interval */
+	double held;		  /* as analysis_held, of the line's experiments */
 	struct analysis_latency *latency; /* owned; NULL: not measured, or one of too many lines */
 };
 
-/* What was taken out of a throughput point's times because the machine was not equally fast in all experiments (analysis/speed.h). */
+/* What was taken out of a throughput point's times because the machine was not equally fast in all
+ * experiments (analysis/speed.h). */
 struct analysis_speed {
-	double slope;	      /* of the log of the time per visit, by the log of the CPU time per visit; 0: nothing was changed */
-	double before, after; /* how much experiments of one kind differ: standard deviation, relative to their mean; NaN: nothing was changed */
-	double share;	      /* of an effect: what the CPU time per visit changed with it, which may be the program's doing, times the slope */
-	bool spins;	      /* the CPU time per visit follows the pauses: threads execute while they wait, which no event tells */
+	double slope; /* of the log of the time per visit, by the log of the CPU time per visit; 0:
+			 nothing was changed */
+	double before, after; /* how much experiments of one kind differ: standard deviation,
+				 relative to their mean; NaN: nothing was changed */
+	double share; /* of an effect: what the CPU time per visit changed with it, which may be the
+			 program's doing, times the slope */
+	bool spins;   /* the CPU time per visit follows the pauses: threads execute while they wait,
+			 which no event tells */
 };
 
 struct analysis_point {
@@ -161,9 +190,11 @@ struct analysis_point {
 	uint64_t visits;
 	struct analysis_line *lines; /* best first: by the lower end of the interval */
 	size_t n_lines;
-	double placebo; /* 95 % half-width of 0 % against 0 %: the run's own noise floor; NaN if too few */
+	double placebo; /* 95 % half-width of 0 % against 0 %: the run's own noise floor; NaN if too
+			   few */
 	struct analysis_speed speed;
-	struct analysis_intervals *intervals; /* owned; NULL: not a latency point, or its intervals were not measured */
+	struct analysis_intervals *intervals; /* owned; NULL: not a latency point, or its intervals
+						 were not measured */
 };
 
 struct analysis {
@@ -181,20 +212,25 @@ struct analysis {
 	size_t foreign_flagged; /* experiments with foreign > ANALYSIS_FOREIGN_FLAG */
 	double stolen;		/* time-weighted mean */
 	size_t stolen_flagged;	/* experiments with stolen > ANALYSIS_STOLEN_FLAG */
-	size_t marked;		/* experiments outside the bounds of analysis/fidelity.h, for any reason: they count for less */
+	size_t marked; /* experiments outside the bounds of analysis/fidelity.h, for any reason:
+			  they count for less */
 	int64_t imbalance_max;
 };
 
-/* Experiments in which in-scope threads waited this share of their time behind other programs are flagged; so are lines. */
+/* Experiments in which in-scope threads waited this share of their time behind other programs are
+ * flagged; so are lines. */
 #define ANALYSIS_FOREIGN_FLAG 0.02
-/* The same of experiments during which a hypervisor took this share; it is told in ticks of 10 ms. */
+/* The same of experiments during which a hypervisor took this share; it is told in ticks of 10 ms.
+ */
 #define ANALYSIS_STOLEN_FLAG 0.03
 
-/* @seed makes the bootstrap repeatable. The contents of *ret are the caller's (analysis_free) and point into @p. -ENOMEM. */
+/* @seed makes the bootstrap repeatable. The contents of *ret are the caller's (analysis_free) and
+ * point into @p. -ENOMEM. */
 int analyse(const struct profile *p, uint64_t seed, struct analysis *ret);
 void analysis_free(struct analysis *a);
 /* The first point with visits, or NULL. */
 const struct analysis_point *analysis_visited(const struct analysis *a);
-/* What a report shows at analysis_curve_speedups[@i]: the curve, if one of the speedups that were measured is as large or larger and one as small
- * or smaller, else the nearest cell. NaN: nothing. */
+/* What a report shows at analysis_curve_speedups[@i]: the curve, if one of the speedups that were
+ * measured is as large or larger and one as small or smaller, else the nearest cell. NaN: nothing.
+ */
 struct analysis_change analysis_shown(const struct analysis_line *line, size_t i);

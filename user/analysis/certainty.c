@@ -19,11 +19,13 @@ static bool is_asked(const struct analysis_line *l)
 /* How many times as long as so far the run must be for this line; 1: it may end. */
 static double factor_of(const struct analysis_line *l, double half, bool *ret_floor)
 {
-	double effect = l->curve.at[AT_50].effect, low = l->curve.at[AT_50].low, high = l->curve.at[AT_50].high;
+	double effect = l->curve.at[AT_50].effect, low = l->curve.at[AT_50].low,
+	       high = l->curve.at[AT_50].high;
 	struct analysis_allowance method = l->allow;
 	double own, now = fmax(effect - low, high - effect), noise, target;
 
-	/* More time takes away what is not known of the factor by which the effect was multiplied. */
+	/* More time takes away what is not known of the factor by which the effect was multiplied.
+	 */
 	method.presence.error = 0;
 	own = fidelity_allowance(method, effect);
 	*ret_floor = false;
@@ -52,7 +54,8 @@ struct certainty certainty_of(const struct analysis *a, double half, double elap
 		struct analysis_change at = l->curve.at[AT_50];
 
 		if (!isnan(at.low))
-			c.top[c.n_top++] = (struct certainty_line){l->selected, at.effect, at.low, at.high, verdict_name(l->verdict)};
+			c.top[c.n_top++] = (struct certainty_line){
+				l->selected, at.effect, at.low, at.high, verdict_name(l->verdict)};
 	}
 	if (!(half > 0))
 		return c;

@@ -6,7 +6,8 @@
 
 /* Lines of a point whose certainty is asked for: the first so many, ... */
 #define CERTAINTY_TOP 3
-/* ... of those with at least this share of the samples: others are tried too rarely, and can gain too little, to wait for. */
+/* ... of those with at least this share of the samples: others are tried too rarely, and can gain
+ * too little, to wait for. */
 #define CERTAINTY_SHARE 0.05
 
 /* Lines to be shown while a run goes on. */
@@ -20,13 +21,15 @@ struct certainty_line {
 
 struct certainty {
 	bool reached;
-	bool at_floor;	  /* reached though wider than asked: what is left is the method's own error, which no more time takes away */
+	bool at_floor; /* reached though wider than asked: what is left is the method's own error,
+			  which no more time takes away */
 	double missing_s; /* until reached: an estimate; NaN: not known yet */
 	/* The lines on top of the first point with visits, those with an interval. */
 	struct certainty_line top[CERTAINTY_SHOWN];
 	size_t n_top;
 };
 
-/* Are the intervals of the top lines' effects at 50 % no wider than +-@half (0.02: two points)? @elapsed_s: how long the experiments took
- * so far. Noise shrinks with the root of the time. A line without an interval keeps the run going. @half of 0 asks for the best line only. */
+/* Are the intervals of the top lines' effects at 50 % no wider than +-@half (0.02: two points)?
+ * @elapsed_s: how long the experiments took so far. Noise shrinks with the root of the time. A line
+ * without an interval keeps the run going. @half of 0 asks for the best line only. */
 struct certainty certainty_of(const struct analysis *a, double half, double elapsed_s);

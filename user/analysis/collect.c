@@ -9,7 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-/* A string to be numbered, and where its number goes. Sorted rather than hashed: the strings are foreign. */
+/* A string to be numbered, and where its number goes. Sorted rather than hashed: the strings are
+ * foreign. */
 struct name_ref {
 	const char *name;
 	int kind;
@@ -25,7 +26,8 @@ static int by_name(const void *a, const void *b)
 	return strcmp(x->name, y->name);
 }
 
-/* Numbers equal names equally, in their order; returns how many there are and moves one of each to the front. */
+/* Numbers equal names equally, in their order; returns how many there are and moves one of each to
+ * the front. */
 static size_t number_names(struct name_ref *refs, size_t n)
 {
 	size_t distinct = 0;
@@ -39,7 +41,8 @@ static size_t number_names(struct name_ref *refs, size_t n)
 	return distinct;
 }
 
-static void observe_intervals(const struct profile_experiment *x, const struct profile_point *p, struct observation *o)
+static void observe_intervals(const struct profile_experiment *x, const struct profile_point *p,
+			      struct observation *o)
 {
 	struct latency_mean m = latency_mean(p->latency, (double)x->duration);
 
@@ -58,20 +61,24 @@ static void observe_intervals(const struct profile_experiment *x, const struct p
 }
 
 /* Of the visits that were timed, as their time per visit is, if they were. */
-static void read_work(const struct profile_experiment *x, const struct profile_point *p, struct observation *o)
+static void read_work(const struct profile_experiment *x, const struct profile_point *p,
+		      struct observation *o)
 {
 	bool settled = x->settled_duration > 0;
-	double executed = (double)(settled ? x->settled_executed_ns : x->executed_ns), elapsed = (double)(settled ? x->settled_elapsed : x->elapsed);
+	double executed = (double)(settled ? x->settled_executed_ns : x->executed_ns),
+	       elapsed = (double)(settled ? x->settled_elapsed : x->elapsed);
 	double visits = (double)(settled ? p->settled_delta : p->delta), passed;
 
 	if (!(visits > 0) || !(elapsed > 0))
 		return;
-	passed = o->timed ? (double)(p->last_ns - p->first_ns) / (double)(p->timed_visits - 1) : elapsed / visits;
+	passed = o->timed ? (double)(p->last_ns - p->first_ns) / (double)(p->timed_visits - 1)
+			  : elapsed / visits;
 	o->work = log(executed / elapsed * passed);
 	o->stretch = log(passed / (o->num[READ_TIMED] / o->den[READ_TIMED]));
 }
 
-static struct observation read_point(const struct profile_experiment *x, const struct profile_point *p)
+static struct observation read_point(const struct profile_experiment *x,
+				     const struct profile_point *p)
 {
 	struct observation o = {.work = NAN, .stretch = NAN, .scale = 1};
 	double speedup = x->speedup >= 0 && x->speedup <= 1 ? x->speedup : 0;
@@ -102,8 +109,10 @@ static struct observation read_point(const struct profile_experiment *x, const s
 	return o;
 }
 
-/* @usual_ns: the length of the run's experiments on average. What is half as long scatters twice as much; its sums are half as large already. */
-static struct observation observe(const struct profile_experiment *x, uint64_t settled_period_ns, double usual_ns, const struct profile_point *p)
+/* @usual_ns: the length of the run's experiments on average. What is half as long scatters twice as
+ * much; its sums are half as large already. */
+static struct observation observe(const struct profile_experiment *x, uint64_t settled_period_ns,
+				  double usual_ns, const struct profile_point *p)
 {
 	struct observation o = read_point(x, p);
 	double weight = fidelity_weight(x, settled_period_ns);
@@ -114,7 +123,8 @@ static struct observation observe(const struct profile_experiment *x, uint64_t s
 	o.passed = (double)(p->kind == PROFILE_LATENCY ? p->departures : p->delta);
 	o.selected_ns = (double)x->selected_ns;
 	o.foreign = fidelity_share(x->foreign);
-	o.weight = usual_ns > 0 ? fmax(weight * o.elapsed / usual_ns, FIDELITY_LEAST_WEIGHT) : weight;
+	o.weight =
+		usual_ns > 0 ? fmax(weight * o.elapsed / usual_ns, FIDELITY_LEAST_WEIGHT) : weight;
 	for (int how = 0; how < N_READINGS; how++) {
 		o.num[how] *= weight;
 		o.den[how] *= weight;
@@ -142,7 +152,9 @@ static int number_lines(const struct profile *p, struct collection *c)
 	if (!refs)
 		return -ENOMEM;
 	for (size_t i = 0; i < p->n_experiments; i++)
-		refs[i] = (struct name_ref){p->experiments[i].x.selected ? p->experiments[i].x.selected : "", 0, &c->line_of[i]};
+		refs[i] = (struct name_ref){
+			p->experiments[i].x.selected ? p->experiments[i].x.selected : "", 0,
+			&c->line_of[i]};
 	c->n_lines = number_names(refs, p->n_experiments);
 	c->lines = calloc(c->n_lines + 1, sizeof(*c->lines));
 	if (!c->lines)
@@ -152,14 +164,16 @@ static int number_lines(const struct profile *p, struct collection *c)
 	return 0;
 }
 
-/* Older profiles have only what a hit costs. It is of the same size: what stops a thread is the interrupt. */
+/* Older profiles have only what a hit costs. It is of the same size: what stops a thread is the
+ * interrupt. */
 static double tick_ns(const struct profile_startup *run)
 {
 	return (double)(run->tick_overhead_ns ? run->tick_overhead_ns : run->hit_overhead_ns);
 }
 
-/* When each experiment was, in ns: since its run's first one, and a run after the other, farther apart than any is long. Files that do not say when
- * have the number of the experiment instead. The caller's; NULL: no memory. */
+/* When each experiment was, in ns: since its run's first one, and a run after the other, farther
+ * apart than any is long. Files that do not say when have the number of the experiment instead. The
+ * caller's; NULL: no memory. */
 static uint64_t *places_in_time(const struct profile *p)
 {
 	uint64_t *when = calloc(p->n_experiments + 1, sizeof(*when)), first = 0, longest = 0;
@@ -183,7 +197,8 @@ static uint64_t *places_in_time(const struct profile *p)
 	return when;
 }
 
-static bool same_burst(const struct profile_run_experiment *a, const struct profile_run_experiment *b)
+static bool same_burst(const struct profile_run_experiment *a,
+		       const struct profile_run_experiment *b)
 {
 	return a->x.burst && a->x.burst == b->x.burst && a->run == b->run;
 }
@@ -215,7 +230,9 @@ static int number_points(const struct profile *p, struct collection *c)
 			c->obs[at].burst = (uint32_t)burst;
 			c->obs[at].in_burst = x->x.burst != 0;
 			c->obs[at].when = when[i];
-			refs[at] = (struct name_ref){point->name ? point->name : "", 2 * (int)point->kind + (c->obs[at].latency != NULL),
+			refs[at] = (struct name_ref){point->name ? point->name : "",
+						     2 * (int)point->kind +
+							     (c->obs[at].latency != NULL),
 						     &c->obs[at].point};
 		}
 	}
@@ -224,7 +241,9 @@ static int number_points(const struct profile *p, struct collection *c)
 	if (!c->points)
 		return -ENOMEM;
 	for (size_t i = 0; i < c->n_points; i++)
-		c->points[i] = (struct collected_point){refs[i].name, (enum profile_point_kind)(refs[i].kind / 2), refs[i].kind % 2, 0, 0};
+		c->points[i] = (struct collected_point){refs[i].name,
+							(enum profile_point_kind)(refs[i].kind / 2),
+							refs[i].kind % 2, 0, 0};
 	return 0;
 }
 
@@ -268,7 +287,8 @@ size_t line_cell_length(const struct observation *obs, size_t n, unsigned int st
 {
 	size_t i = 1;
 
-	while (i < n && obs[i].line == obs[0].line && line_cell_key(obs[i].key, step) == line_cell_key(obs[0].key, step))
+	while (i < n && obs[i].line == obs[0].line &&
+	       line_cell_key(obs[i].key, step) == line_cell_key(obs[0].key, step))
 		i++;
 	return i;
 }

@@ -12,23 +12,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Neighbours in time are more alike than experiments that are far apart. So the scatter of a run's time per visit is taken from this many parts of
- * it. */
+/* Neighbours in time are more alike than experiments that are far apart. So the scatter of a run's
+ * time per visit is taken from this many parts of it. */
 #define PARTS 8
-/* What two runs of one program differ by beyond what they scatter inside, as a 95 % half-width, on a machine that keeps its speed ... */
+/* What two runs of one program differ by beyond what they scatter inside, as a 95 % half-width, on
+ * a machine that keeps its speed ... */
 #define RUN_TO_RUN 0.01
 #define FAMILY_RATE 0.05
 
 /* A mean of logarithms, so that two of them are compared by their quotient. */
 struct pace {
 	double log_ns, variance, df;
-	double wander; /* ... and its variance from one time to another on one that does not: of the parts of a run, beyond what their experiments
-			  scatter */
+	double wander; /* ... and its variance from one time to another on one that does not: of the
+			  parts of a run, beyond what their experiments scatter */
 };
 
-/* What an experiment at 0 % adds to a point's time and visits, by what it can be trusted. False: nothing. */
-static bool time_of(const struct profile_run_experiment *x, uint64_t settled_period_ns, const struct analysis_point *point, double *ns,
-		    double *visits)
+/* What an experiment at 0 % adds to a point's time and visits, by what it can be trusted. False:
+ * nothing. */
+static bool time_of(const struct profile_run_experiment *x, uint64_t settled_period_ns,
+		    const struct analysis_point *point, double *ns, double *visits)
 {
 	double weight = fidelity_weight(&x->x, settled_period_ns);
 
@@ -62,7 +64,8 @@ static bool time_of(const struct profile_run_experiment *x, uint64_t settled_per
 /* -ENOMEM; a pace that is not known is NaN. */
 static int pace_of(const struct profile *p, const struct analysis_point *point, struct pace *ret)
 {
-	_cleanup_free_ double *ns = calloc(p->n_experiments + 1, sizeof(*ns)), *visits = calloc(p->n_experiments + 1, sizeof(*visits));
+	_cleanup_free_ double *ns = calloc(p->n_experiments + 1, sizeof(*ns)),
+			      *visits = calloc(p->n_experiments + 1, sizeof(*visits));
 	double sum_ns = 0, sum_visits = 0, logs[PARTS] = {0}, within = 0;
 	_cleanup_free_ uint64_t *settled = fidelity_settled_periods(p);
 	size_t n = 0, parts;
@@ -70,12 +73,16 @@ static int pace_of(const struct profile *p, const struct analysis_point *point, 
 	if (!ns || !visits || !settled)
 		return -ENOMEM;
 	for (size_t i = 0; i < p->n_experiments; i++)
-		if (p->experiments[i].x.speedup == 0 && time_of(&p->experiments[i], settled[p->experiments[i].run], point, &ns[n], &visits[n])) {
+		if (p->experiments[i].x.speedup == 0 &&
+		    time_of(&p->experiments[i], settled[p->experiments[i].run], point, &ns[n],
+			    &visits[n])) {
 			sum_ns += ns[n];
 			sum_visits += visits[n];
 			n++;
 		}
-	*ret = (struct pace){.log_ns = sum_ns > 0 && sum_visits > 0 ? log(sum_ns / sum_visits) : NAN, .variance = NAN};
+	*ret = (struct pace){.log_ns =
+				     sum_ns > 0 && sum_visits > 0 ? log(sum_ns / sum_visits) : NAN,
+			     .variance = NAN};
 	parts = n < PARTS ? n : PARTS;
 	for (size_t k = 0; k < parts; k++) {
 		double part_ns = 0, part_visits = 0;
@@ -93,24 +100,33 @@ static int pace_of(const struct profile *p, const struct analysis_point *point, 
 		ret->variance = pow(stats_deviation(logs, parts), 2) / (double)parts;
 		/* Of a part with one experiment nothing is known but that. */
 		if (n > parts && isfinite(within))
-			ret->wander = fmax(0, ret->variance * (double)parts - within / (double)(n - parts) * (double)parts / (double)n);
+			ret->wander = fmax(0, ret->variance * (double)parts -
+						      within / (double)(n - parts) * (double)parts /
+							      (double)n);
 	}
 	return 0;
 }
 
-/* By how much less time a unit takes at pace @b than at @a; with @wander, if that of the machine is in it. Degrees of freedom after Welch. */
+/* By how much less time a unit takes at pace @b than at @a; with @wander, if that of the machine is
+ * in it. Degrees of freedom after Welch. */
 static struct analysis_change gain_of(const struct pace *a, const struct pace *b, bool wander)
 {
 	double variance = a->variance + b->variance, change = b->log_ns - a->log_ns, half, df;
 
 	if (isnan(change) || isnan(variance))
 		return (struct analysis_change){isnan(change) ? NAN : 1 - exp(change), NAN, NAN};
-	df = variance > 0 ? variance * variance / (a->variance * a->variance / a->df + b->variance * b->variance / b->df) : a->df + b->df;
-	half = hypot(stats_t_quantile(df) * sqrt(variance + (wander ? a->wander + b->wander : 0)), RUN_TO_RUN);
-	return (struct analysis_change){1 - exp(change), 1 - exp(change + half), 1 - exp(change - half)};
+	df = variance > 0 ? variance * variance /
+				    (a->variance * a->variance / a->df +
+				     b->variance * b->variance / b->df)
+			  : a->df + b->df;
+	half = hypot(stats_t_quantile(df) * sqrt(variance + (wander ? a->wander + b->wander : 0)),
+		     RUN_TO_RUN);
+	return (struct analysis_change){1 - exp(change), 1 - exp(change + half),
+					1 - exp(change - half)};
 }
 
-/* How much wider than for one of them 95 % intervals must be that hold for @n differences together: Bonferroni's bound, of a normal distribution. */
+/* How much wider than for one of them 95 % intervals must be that hold for @n differences together:
+ * Bonferroni's bound, of a normal distribution. */
 static double family_factor(size_t n)
 {
 	double low = 1, high = 50, normal = 1e9;
@@ -126,9 +142,11 @@ static double family_factor(size_t n)
 	return n > 1 ? high / stats_t_quantile(normal) : 1;
 }
 
-static struct analysis_change difference_of(struct analysis_change a, struct analysis_change b, double factor)
+static struct analysis_change difference_of(struct analysis_change a, struct analysis_change b,
+					    double factor)
 {
-	double half = factor * hypot((a.high - a.low) / 2, (b.high - b.low) / 2), value = b.effect - a.effect;
+	double half = factor * hypot((a.high - a.low) / 2, (b.high - b.low) / 2),
+	       value = b.effect - a.effect;
 
 	if (isnan(value) || isnan(half))
 		return (struct analysis_change){NAN, NAN, NAN};
@@ -150,7 +168,8 @@ static bool text_of(const struct profile *p, const char *line, struct source_lin
 			ret->text++;
 			ret->length--;
 		}
-		while (ret->length && (ret->text[ret->length - 1] == ' ' || ret->text[ret->length - 1] == '\t'))
+		while (ret->length &&
+		       (ret->text[ret->length - 1] == ' ' || ret->text[ret->length - 1] == '\t'))
 			ret->length--;
 		return ret->length > 0;
 	}
@@ -161,12 +180,16 @@ static bool same_place(const struct analysis_line *a, const struct analysis_line
 {
 	size_t x, y;
 
-	return source_line_number(a->selected, &x) && source_line_number(b->selected, &y) && x == y && !memcmp(a->selected, b->selected, x) &&
-	       a->function && b->function && !strcmp(a->function, b->function);
+	return source_line_number(a->selected, &x) && source_line_number(b->selected, &y) &&
+	       x == y && !memcmp(a->selected, b->selected, x) && a->function && b->function &&
+	       !strcmp(a->function, b->function);
 }
 
-/* The one line of @point's with the function, the file and the text of @line; NULL: none, or several. */
-static const struct analysis_line *moved(const struct profile *p, const struct analysis_point *point, const struct profile *own,
+/* The one line of @point's with the function, the file and the text of @line; NULL: none, or
+ * several. */
+static const struct analysis_line *moved(const struct profile *p,
+					 const struct analysis_point *point,
+					 const struct profile *own,
 					 const struct analysis_line *line)
 {
 	const struct analysis_line *found = NULL;
@@ -175,7 +198,8 @@ static const struct analysis_line *moved(const struct profile *p, const struct a
 	if (!text_of(own, line->selected, &text))
 		return NULL;
 	for (size_t i = 0; i < point->n_lines; i++) {
-		if (!same_place(&point->lines[i], line) || !text_of(p, point->lines[i].selected, &other) || other.length != text.length ||
+		if (!same_place(&point->lines[i], line) ||
+		    !text_of(p, point->lines[i].selected, &other) || other.length != text.length ||
 		    memcmp(other.text, text.text, text.length) != 0)
 			continue;
 		if (found)
@@ -193,15 +217,18 @@ static const struct analysis_line *by_name(const struct analysis_point *point, c
 	return NULL;
 }
 
-/* Does the line that has the name still have its text, as far as both profiles know? If not, another line has moved there. */
+/* Does the line that has the name still have its text, as far as both profiles know? If not,
+ * another line has moved there. */
 static bool same_text(const struct profile *p, const struct profile *q, const char *name)
 {
 	struct source_line x, y;
 
-	return !text_of(p, name, &x) || !text_of(q, name, &y) || (x.length == y.length && !memcmp(x.text, y.text, x.length));
+	return !text_of(p, name, &x) || !text_of(q, name, &y) ||
+	       (x.length == y.length && !memcmp(x.text, y.text, x.length));
 }
 
-static int compare_lines(const struct profile *before, const struct profile *after, struct compare_point *p)
+static int compare_lines(const struct profile *before, const struct profile *after,
+			 struct compare_point *p)
 {
 	double factor;
 
@@ -209,7 +236,8 @@ static int compare_lines(const struct profile *before, const struct profile *aft
 	if (!p->lines)
 		return -ENOMEM;
 	for (size_t i = 0; i < p->after->n_lines; i++) {
-		const struct analysis_line *line = &p->after->lines[i], *old = moved(before, p->before, after, line);
+		const struct analysis_line *line = &p->after->lines[i],
+					   *old = moved(before, p->before, after, line);
 
 		/* Of several lines with one text it is none. */
 		if (old && moved(after, p->after, after, line) != line)
@@ -217,12 +245,15 @@ static int compare_lines(const struct profile *before, const struct profile *aft
 		if (!old && same_text(before, after, line->selected))
 			old = by_name(p->before, line->selected);
 		if (old)
-			p->lines[p->n_lines++] = (struct compare_line){.before = old, .after = line};
+			p->lines[p->n_lines++] =
+				(struct compare_line){.before = old, .after = line};
 	}
 	factor = family_factor(p->n_lines * ANALYSIS_CURVE_POINTS);
 	for (size_t i = 0; i < p->n_lines; i++)
 		for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++) {
-			struct analysis_change d = difference_of(analysis_shown(p->lines[i].before, k), analysis_shown(p->lines[i].after, k), factor);
+			struct analysis_change d =
+				difference_of(analysis_shown(p->lines[i].before, k),
+					      analysis_shown(p->lines[i].after, k), factor);
 
 			p->lines[i].difference[k] = d;
 			p->lines[i].differs |= d.low > 0 || d.high < 0;
@@ -230,7 +261,8 @@ static int compare_lines(const struct profile *before, const struct profile *aft
 	return 0;
 }
 
-int compare(const struct profile *before, const struct analysis *a, const struct profile *after, const struct analysis *b, struct comparison *ret)
+int compare(const struct profile *before, const struct analysis *a, const struct profile *after,
+	    const struct analysis *b, struct comparison *ret)
 {
 	*ret = (struct comparison){.points = calloc(b->n_points + 1, sizeof(*ret->points))};
 	if (!ret->points)
@@ -242,11 +274,17 @@ int compare(const struct profile *before, const struct analysis *a, const struct
 
 			if (!a->points[j].visits || !b->points[i].visits)
 				continue;
-			if (a->points[j].kind != b->points[i].kind || strcmp(a->points[j].name, b->points[i].name) != 0)
+			if (a->points[j].kind != b->points[i].kind ||
+			    strcmp(a->points[j].name, b->points[i].name) != 0)
 				continue;
-			*p = (struct compare_point){.before = &a->points[j], .after = &b->points[i], .old = before, .new = after};
+			*p = (struct compare_point){.before = &a->points[j],
+						    .after = &b->points[i],
+						    .old = before,
+						    .new = after};
 			ret->n_points++;
-			if (pace_of(before, p->before, &x) < 0 || pace_of(after, p->after, &y) < 0 || compare_lines(before, after, p) < 0) {
+			if (pace_of(before, p->before, &x) < 0 ||
+			    pace_of(after, p->after, &y) < 0 ||
+			    compare_lines(before, after, p) < 0) {
 				compare_free(ret);
 				return -ENOMEM;
 			}

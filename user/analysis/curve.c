@@ -15,9 +15,10 @@
 /* A knee is a knee if this share of the draws has one. */
 #define KNEE_SHARE 0.8
 
-/* Joins up to @join experiments of one speedup. Returns how many points were made; 0: some have no visits. */
-static size_t join_points(const struct observation *obs, size_t n, enum reading how, size_t join, const struct curve_base *base,
-			  struct fit_point *ret)
+/* Joins up to @join experiments of one speedup. Returns how many points were made; 0: some have no
+ * visits. */
+static size_t join_points(const struct observation *obs, size_t n, enum reading how, size_t join,
+			  const struct curve_base *base, struct fit_point *ret)
 {
 	size_t made = 0;
 
@@ -30,13 +31,16 @@ static size_t join_points(const struct observation *obs, size_t n, enum reading 
 		}
 		if (!(num > 0) || !(den > 0))
 			return 0;
-		ret[made++] = (struct fit_point){obs[i].key / 1000.0, 1 - num / den / base->period, den, obs[i].burst};
+		ret[made++] = (struct fit_point){obs[i].key / 1000.0, 1 - num / den / base->period,
+						 den, obs[i].burst};
 	}
 	return made;
 }
 
-/* An experiment without a visit has no period of its own, and is not dropped for that: it is joined with others until they have one. */
-static size_t make_points(const struct observation *obs, size_t n, enum reading how, const struct curve_base *base, struct fit_point *ret)
+/* An experiment without a visit has no period of its own, and is not dropped for that: it is joined
+ * with others until they have one. */
+static size_t make_points(const struct observation *obs, size_t n, enum reading how,
+			  const struct curve_base *base, struct fit_point *ret)
 {
 	for (size_t join = 1 + n / MAX_POINTS; join <= n; join *= 2) {
 		size_t made = join_points(obs, n, how, join, base, ret);
@@ -48,7 +52,8 @@ static size_t make_points(const struct observation *obs, size_t n, enum reading 
 }
 
 struct draws {
-	double at[ANALYSIS_CURVE_POINTS][DRAWS], edge[DRAWS], slope[DRAWS], knee[DRAWS]; /* edge: at the largest speedup that was measured */
+	double at[ANALYSIS_CURVE_POINTS][DRAWS], edge[DRAWS], slope[DRAWS],
+		knee[DRAWS]; /* edge: at the largest speedup that was measured */
 	size_t n, knees;
 };
 
@@ -59,7 +64,8 @@ static int by_burst(const void *a, const void *b)
 	return (x->burst > y->burst) - (x->burst < y->burst);
 }
 
-/* Where the bursts begin among @n points in their order, and the end. Returns how many there are; *ret_most: points of the largest. */
+/* Where the bursts begin among @n points in their order, and the end. Returns how many there are;
+ * *ret_most: points of the largest. */
 static size_t find_bursts(const struct fit_point *points, size_t n, size_t *begin, size_t *ret_most)
 {
 	size_t found = 0;
@@ -76,8 +82,8 @@ static size_t find_bursts(const struct fit_point *points, size_t n, size_t *begi
 	return found;
 }
 
-/* The points in the order of their bursts, as they are drawn: those of a burst together, since they have the load of its time in common. Where there
- * are no bursts each point is one. */
+/* The points in the order of their bursts, as they are drawn: those of a burst together, since they
+ * have the load of its time in common. Where there are no bursts each point is one. */
 struct deck {
 	const struct fit_point *points;
 	const size_t *begin;
@@ -102,7 +108,8 @@ static size_t draw(const struct deck *deck, double scale, struct rng *rng)
 	return n;
 }
 
-static void draw_all(const struct deck *deck, bool straight, double most, const struct curve_base *base, struct rng *rng, struct draws *d)
+static void draw_all(const struct deck *deck, bool straight, double most,
+		     const struct curve_base *base, struct rng *rng, struct draws *d)
 {
 	for (size_t i = 0; i < DRAWS; i++) {
 		double scale = base->period / base->resampled[i];
@@ -118,8 +125,10 @@ static void draw_all(const struct deck *deck, bool straight, double most, const 
 		for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
 			d->at[k][d->n] = fit_at(&f, analysis_curve_speedups[k]);
 		d->edge[d->n] = fit_at(&f, most);
-		/* Where there is no knee, those that chance puts into a draw near 0, with any slope before them, are no doubt about it. */
-		d->slope[d->n] = straight ? fit_straight(deck->drawn, n, deck->robust).slope : f.slope;
+		/* Where there is no knee, those that chance puts into a draw near 0, with any slope
+		 * before them, are no doubt about it. */
+		d->slope[d->n] =
+			straight ? fit_straight(deck->drawn, n, deck->robust).slope : f.slope;
 		if (!isnan(f.knee))
 			d->knee[d->knees++] = f.knee;
 		d->n++;
@@ -129,19 +138,24 @@ static void draw_all(const struct deck *deck, bool straight, double most, const 
 /* @n: bursts. */
 static void conclude(const struct fit *f, size_t n, struct draws *d, struct analysis_curve *ret)
 {
-	/* The bootstrap of few points is too narrow: residuals have fewer degrees of freedom than points. */
-	double df = (double)n - (double)f->parameters, widen = df > 0 ? stats_t_quantile(df) * sqrt((double)n / df) : NAN;
-	double edge = fit_at(f, ret->most_speedup), edge_half = widen * stats_deviation(d->edge, d->n);
+	/* The bootstrap of few points is too narrow: residuals have fewer degrees of freedom than
+	 * points. */
+	double df = (double)n - (double)f->parameters,
+	       widen = df > 0 ? stats_t_quantile(df) * sqrt((double)n / df) : NAN;
+	double edge = fit_at(f, ret->most_speedup),
+	       edge_half = widen * stats_deviation(d->edge, d->n);
 
 	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++) {
-		double effect = fit_at(f, analysis_curve_speedups[k]), half = widen * stats_deviation(d->at[k], d->n);
+		double effect = fit_at(f, analysis_curve_speedups[k]),
+		       half = widen * stats_deviation(d->at[k], d->n);
 
 		ret->at[k].effect = effect;
 		if (d->n > DRAWS / 2) {
 			ret->at[k].low = effect - half;
 			ret->at[k].high = effect + half;
 		}
-		/* Beyond what was measured the curve goes on as it does there. A knee just behind it would leave the effect where it is. */
+		/* Beyond what was measured the curve goes on as it does there. A knee just behind
+		 * it would leave the effect where it is. */
 		if (analysis_curve_speedups[k] > ret->most_speedup + 1e-9 && d->n > DRAWS / 2) {
 			ret->at[k].low = fmin(ret->at[k].low, edge - edge_half);
 			ret->at[k].high = fmax(ret->at[k].high, edge + edge_half);
@@ -163,7 +177,8 @@ static void conclude(const struct fit *f, size_t n, struct draws *d, struct anal
 	}
 }
 
-int curve_make(const struct observation *obs, size_t n, enum reading how, const struct curve_base *base, struct rng *rng, struct analysis_curve *ret)
+int curve_make(const struct observation *obs, size_t n, enum reading how,
+	       const struct curve_base *base, struct rng *rng, struct analysis_curve *ret)
 {
 	_cleanup_free_ struct fit_point *points = calloc(n + 1, sizeof(*points)), *drawn = NULL;
 	_cleanup_free_ size_t *begin = calloc(n + 2, sizeof(*begin));
@@ -171,7 +186,11 @@ int curve_make(const struct observation *obs, size_t n, enum reading how, const 
 	struct fit f;
 	size_t made, n_bursts, most;
 
-	*ret = (struct analysis_curve){.knee = NAN, .knee_low = NAN, .knee_high = NAN, .knee_effect = NAN, .slope_after = NAN};
+	*ret = (struct analysis_curve){.knee = NAN,
+				       .knee_low = NAN,
+				       .knee_high = NAN,
+				       .knee_effect = NAN,
+				       .slope_after = NAN};
 	ret->slope = ret->slope_low = ret->slope_high = NAN;
 	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
 		ret->at[k].effect = ret->at[k].low = ret->at[k].high = NAN;
@@ -192,7 +211,8 @@ int curve_make(const struct observation *obs, size_t n, enum reading how, const 
 		return 0;
 	ret->least_speedup = obs[0].key / 1000.0;
 	ret->most_speedup = obs[n - 1].key / 1000.0;
-	draw_all(&(struct deck){points, begin, n_bursts, !obs[0].in_burst, drawn}, isnan(f.knee), ret->most_speedup, base, rng, d);
+	draw_all(&(struct deck){points, begin, n_bursts, !obs[0].in_burst, drawn}, isnan(f.knee),
+		 ret->most_speedup, base, rng, d);
 	conclude(&f, n_bursts, d, ret);
 	return 0;
 }

@@ -7,14 +7,15 @@
 #include <errno.h>
 #include <math.h>
 
-/* How many experiments the pooled noise is worth against a group's own: enough to steady two or three experiments, too few
- * to drown twenty. */
+/* How many experiments the pooled noise is worth against a group's own: enough to steady two or
+ * three experiments, too few to drown twenty. */
 #define NOISE_WEIGHT 4
 #define PLACEBO_SPLITS 400
 
 static double quotient(double num, double den)
 {
-	/* A latency below zero is a program that ends what it never began: no answer, not a negative one. */
+	/* A latency below zero is a program that ends what it never began: no answer, not a
+	 * negative one. */
 	return den > 0 && num > 0 ? num / den : NAN;
 }
 
@@ -49,7 +50,8 @@ void noise_add(struct noise *total, const struct group *g)
 	total->df += (double)(g->n - 1);
 }
 
-/* Relative, a standard deviation: two or three pairs that agree by chance say nothing of the machine, whatever Student's t makes of them. */
+/* Relative, a standard deviation: two or three pairs that agree by chance say nothing of the
+ * machine, whatever Student's t makes of them. */
 #define FEW_FREEDOM 4
 #define LEAST_NOISE 0.02
 
@@ -62,7 +64,8 @@ void noise_finish(struct noise *total)
 
 double group_variance(const struct group *g, const struct noise *noise, double *ret_df)
 {
-	double weight = fmin(noise->df, NOISE_WEIGHT), df = (double)g->n - 1 + weight, sum = g->noise_sum;
+	double weight = fmin(noise->df, NOISE_WEIGHT), df = (double)g->n - 1 + weight,
+	       sum = g->noise_sum;
 
 	*ret_df = df;
 	if (g->n == 0 || isnan(g->period) || !(df > 0))
@@ -91,7 +94,8 @@ struct effect effect_of(const struct group *g, const struct group *base, const s
 	e.df = v + v0 > 0 ? (v + v0) * (v + v0) / (v * v / df + v0 * v0 / df0) : df + df0;
 	if (!isfinite(e.df))
 		e.df = df + df0;
-	/* The pooled noise holds everything that is known of the scatter, these two groups' own included. */
+	/* The pooled noise holds everything that is known of the scatter, these two groups' own
+	 * included. */
 	if (noise->df > 0)
 		e.df = fmin(e.df, noise->df);
 	return e;
@@ -124,9 +128,11 @@ static int by_burst(const void *a, const void *b)
 	return ((*x)->burst > (*y)->burst) - ((*x)->burst < (*y)->burst);
 }
 
-/* The group as at most MAX_BLOCKS blocks; *ret_n of them, the caller's. Experiments of a burst stay in one block. They have the load of its time in
- * common. Where drift.c has taken that out, the two at 0 % were each compared with the other, so that their errors have opposite signs. */
-static struct block *make_blocks(const struct observation *obs, size_t n, enum reading how, size_t *ret_n)
+/* The group as at most MAX_BLOCKS blocks; *ret_n of them, the caller's. Experiments of a burst stay
+ * in one block. They have the load of its time in common. Where drift.c has taken that out, the two
+ * at 0 % were each compared with the other, so that their errors have opposite signs. */
+static struct block *make_blocks(const struct observation *obs, size_t n, enum reading how,
+				 size_t *ret_n)
 {
 	_cleanup_free_ const struct observation **order = calloc(n + 1, sizeof(*order));
 	struct block *blocks = calloc(MAX_BLOCKS, sizeof(*blocks));
@@ -156,7 +162,8 @@ static struct block *make_blocks(const struct observation *obs, size_t n, enum r
 	return blocks;
 }
 
-int group_resample(const struct observation *obs, size_t n, enum reading how, struct rng *rng, double periods[RESAMPLES])
+int group_resample(const struct observation *obs, size_t n, enum reading how, struct rng *rng,
+		   double periods[RESAMPLES])
 {
 	size_t n_blocks = 0;
 	_cleanup_free_ struct block *blocks = make_blocks(obs, n, how, &n_blocks);
@@ -196,7 +203,8 @@ static double split(struct block *blocks, size_t n, struct rng *rng)
 	return fabs(1 - quotient(half[0].num, half[0].den) / quotient(half[1].num, half[1].den));
 }
 
-int group_placebo(const struct observation *obs, size_t n, enum reading how, struct rng *rng, double *ret)
+int group_placebo(const struct observation *obs, size_t n, enum reading how, struct rng *rng,
+		  double *ret)
 {
 	double effects[PLACEBO_SPLITS];
 	size_t n_blocks = 0, got = 0;

@@ -13,8 +13,8 @@
 #define KNEE_LAST 0.95
 #define MIN_KNEE_POINTS 6
 #define MIN_KNEE_SPEEDUPS 3
-/* A line that is all of a visit gives s at a speedup of s, and noise a little more: before the first speedup that was drawn a steeper piece fits
- * anywhere. */
+/* A line that is all of a visit gives s at a speedup of s, and noise a little more: before the
+ * first speedup that was drawn a steeper piece fits anywhere. */
 #define STEEPEST 1.1
 #define ROBUST_ROUNDS 3
 #define HUBER 1.5	 /* residuals beyond this many standard deviations lose weight */
@@ -28,13 +28,16 @@ double fit_at(const struct fit *f, double s)
 	return f->slope * f->knee + f->after * (s - f->knee);
 }
 
-/* The best line, for a knee at @knee or none (NaN). False if the points do not tell its slopes apart. */
-static bool solve(const struct fit_point *p, const double *w, size_t n, double knee, struct fit *ret)
+/* The best line, for a knee at @knee or none (NaN). False if the points do not tell its slopes
+ * apart. */
+static bool solve(const struct fit_point *p, const double *w, size_t n, double knee,
+		  struct fit *ret)
 {
 	double uu = 0, uv = 0, vv = 0, uy = 0, vy = 0, det;
 
 	for (size_t i = 0; i < n; i++) {
-		double u = isnan(knee) || p[i].speedup < knee ? p[i].speedup : knee, v = p[i].speedup - u;
+		double u = isnan(knee) || p[i].speedup < knee ? p[i].speedup : knee,
+		       v = p[i].speedup - u;
 
 		uu += w[i] * u * u;
 		uv += w[i] * u * v;
@@ -49,7 +52,10 @@ static bool solve(const struct fit_point *p, const double *w, size_t n, double k
 	det = uu * vv - uv * uv;
 	if (!(det > 1e-9 * uu * vv))
 		return false;
-	*ret = (struct fit){.slope = (vv * uy - uv * vy) / det, .knee = knee, .after = (uu * vy - uv * uy) / det, .parameters = 3};
+	*ret = (struct fit){.slope = (vv * uy - uv * vy) / det,
+			    .knee = knee,
+			    .after = (uu * vy - uv * uy) / det,
+			    .parameters = 3};
 	return true;
 }
 
@@ -133,7 +139,8 @@ static struct fit best_fit(const struct fit_point *p, const double *w, size_t n,
 }
 
 /* Huber's weights for the residuals of @f, relative to the points' own. */
-static void reweight(const struct fit *f, const struct fit_point *p, size_t n, double *w, double *scratch)
+static void reweight(const struct fit *f, const struct fit_point *p, size_t n, double *w,
+		     double *scratch)
 {
 	double sd;
 
@@ -159,7 +166,8 @@ static struct fit fit_points(const struct fit_point *p, size_t n, bool knees, bo
 	/* Two points have no outlier. */
 	if (n <= 3 || !robust)
 		return best_fit(p, w, n, knees);
-	/* The first weights come from the median slope: least squares would have bent towards an outlier already. */
+	/* The first weights come from the median slope: least squares would have bent towards an
+	 * outlier already. */
 	for (size_t i = 0; i < n; i++)
 		w[n + i] = p[i].effect / p[i].speedup;
 	f = (struct fit){.slope = stats_quantile(w + n, n, 0.5), .knee = NAN};
@@ -172,7 +180,8 @@ static struct fit fit_points(const struct fit_point *p, size_t n, bool knees, bo
 
 struct fit fit_curve(const struct fit_point *p, size_t n, bool robust)
 {
-	return fit_points(p, n, n >= MIN_KNEE_POINTS && distinct_speedups(p, n) >= MIN_KNEE_SPEEDUPS, robust);
+	return fit_points(
+		p, n, n >= MIN_KNEE_POINTS && distinct_speedups(p, n) >= MIN_KNEE_SPEEDUPS, robust);
 }
 
 struct fit fit_straight(const struct fit_point *p, size_t n, bool robust)

@@ -9,7 +9,8 @@
 
 /* With more experiments than this, neighbours of one speedup are joined: bounded work. */
 #define MAX_BLOCKS 400
-/* An interval counts this many times at most: one as long as its experiment says little of how many such there are. */
+/* An interval counts this many times at most: one as long as its experiment says little of how many
+ * such there are. */
 #define MAX_WEIGHT 10.0
 
 static double middle(uint32_t bucket)
@@ -30,7 +31,8 @@ struct latency_mean latency_mean(const struct profile_latency *l, double window)
 	double seen = 0, all = 0;
 
 	for (size_t i = 0; i < l->n_buckets; i++) {
-		double count = (double)l->buckets[i].count, weight = weight_of(l->buckets[i].bucket, window);
+		double count = (double)l->buckets[i].count,
+		       weight = weight_of(l->buckets[i].bucket, window);
 
 		m.count += count;
 		m.den += count * weight;
@@ -64,13 +66,17 @@ double histogram_middle(const struct profile_latency *l, double window)
 	return used > 0 ? sum / used : NAN;
 }
 
-/* A bucket that is scaled lies in so many at most: no bucket is wider than 1/128 of what is in it, and none narrower than 1/256. */
+/* A bucket that is scaled lies in so many at most: no bucket is wider than 1/128 of what is in it,
+ * and none narrower than 1/256. */
 #define SPREAD 4
 
-/* Adds intervals of @bucket, as if they were spread evenly over it, to where they are when their times are scaled. */
-static void add_at_pace(double weight[HISTOGRAM_BUCKETS], uint32_t bucket, double count, double scale)
+/* Adds intervals of @bucket, as if they were spread evenly over it, to where they are when their
+ * times are scaled. */
+static void add_at_pace(double weight[HISTOGRAM_BUCKETS], uint32_t bucket, double count,
+			double scale)
 {
-	double width = (double)histogram_width(bucket) * scale, low = (double)histogram_low(bucket) * scale;
+	double width = (double)histogram_width(bucket) * scale,
+	       low = (double)histogram_low(bucket) * scale;
 	uint32_t to;
 
 	if (scale == 1) {
@@ -82,7 +88,8 @@ static void add_at_pace(double weight[HISTOGRAM_BUCKETS], uint32_t bucket, doubl
 		return;
 	}
 	to = histogram_bucket((uint64_t)low);
-	for (int i = 1; i < SPREAD && to + 1 < HISTOGRAM_BUCKETS && histogram_width(bucket) > 1; i++) {
+	for (int i = 1; i < SPREAD && to + 1 < HISTOGRAM_BUCKETS && histogram_width(bucket) > 1;
+	     i++) {
 		double here = fmin((double)histogram_low(to + 1) - low, width);
 
 		if (here >= width)
@@ -95,7 +102,8 @@ static void add_at_pace(double weight[HISTOGRAM_BUCKETS], uint32_t bucket, doubl
 	weight[to] += count;
 }
 
-static void add_block(struct histogram_blocks *b, const struct observation *obs, size_t n, double weight[HISTOGRAM_BUCKETS])
+static void add_block(struct histogram_blocks *b, const struct observation *obs, size_t n,
+		      double weight[HISTOGRAM_BUCKETS])
 {
 	struct histogram_block *block = &b->list[b->n];
 
@@ -106,7 +114,8 @@ static void add_block(struct histogram_blocks *b, const struct observation *obs,
 
 		for (size_t j = 0; j < l->n_buckets; j++)
 			add_at_pace(weight, l->buckets[j].bucket,
-				    obs[i].weight * (double)l->buckets[j].count * weight_of(l->buckets[j].bucket, obs[i].window),
+				    obs[i].weight * (double)l->buckets[j].count *
+					    weight_of(l->buckets[j].bucket, obs[i].window),
 				    obs[i].length_scale);
 		block->count += obs[i].visits;
 		block->num += obs[i].num[READ_WHOLE];
@@ -194,7 +203,8 @@ double histogram_quantile(const struct histogram_sums *s, double q)
 		/* A bucket of one nanosecond is that nanosecond. */
 		last = (double)histogram_low(i) + (width > 1 ? width : 0);
 		if (before + w >= wanted)
-			return (double)histogram_low(i) + (width > 1 ? width * (wanted - before) / w : 0);
+			return (double)histogram_low(i) +
+			       (width > 1 ? width * (wanted - before) / w : 0);
 		before += w;
 	}
 	return last; /* by rounding */

@@ -13,17 +13,19 @@ struct latency_mean {
 };
 struct latency_mean latency_mean(const struct profile_latency *l, double window);
 
-/* The mean of the logarithms of the lengths, in ns, without the shortest and the longest tenth; NaN where there are none. */
+/* The mean of the logarithms of the lengths, in ns, without the shortest and the longest tenth; NaN
+ * where there are none. */
 double histogram_middle(const struct profile_latency *l, double window);
 
 /* The intervals of some experiments together. */
 struct histogram_sums {
 	double weight[HISTOGRAM_BUCKETS];
-	uint32_t from, to;	   /* buckets outside of [from, to) are empty */
-	double total;		   /* of the weights */
-	double count;		   /* intervals that were seen */
-	double num, den;	   /* the mean is num / den */
-	double flight, departures; /* under way on average, times time; and what left in that time */
+	uint32_t from, to; /* buckets outside of [from, to) are empty */
+	double total;	   /* of the weights */
+	double count;	   /* intervals that were seen */
+	double num, den;   /* the mean is num / den */
+	double flight,
+		departures; /* under way on average, times time; and what left in that time */
 };
 
 struct histogram_pair {
@@ -45,7 +47,8 @@ struct histogram_blocks {
 	size_t n_pairs;
 };
 
-/* @obs are measured and in the order of their keys. The contents of *ret are the caller's. -ENOMEM. */
+/* @obs are measured and in the order of their keys. The contents of *ret are the caller's. -ENOMEM.
+ */
 int histogram_blocks_make(struct histogram_blocks *ret, const struct observation *obs, size_t n);
 void histogram_blocks_free(struct histogram_blocks *b);
 
@@ -53,6 +56,6 @@ void histogram_blocks_free(struct histogram_blocks *b);
 void histogram_clear(struct histogram_sums *s);
 /* Adds block @i once more. */
 void histogram_add(struct histogram_sums *s, const struct histogram_blocks *b, size_t i);
-/* The length, in ns, that the share @q of the intervals does not exceed, as if those of a bucket were spread evenly over it.
- * NaN where less than one interval lies beyond it. */
+/* The length, in ns, that the share @q of the intervals does not exceed, as if those of a bucket
+ * were spread evenly over it. NaN where less than one interval lies beyond it. */
 double histogram_quantile(const struct histogram_sums *s, double q);

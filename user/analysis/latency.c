@@ -10,8 +10,8 @@
 #include <errno.h>
 #include <math.h>
 
-/* A percentile has an interval if at least so many intervals lie beyond it: the bootstrap knows nothing of a tail that it
- * has not seen. */
+/* A percentile has an interval if at least so many intervals lie beyond it: the bootstrap knows
+ * nothing of a tail that it has not seen. */
 #define LEAST_BEYOND 5
 /* A curve takes this many experiments, of two speedups at least. */
 #define LEAST_EXPERIMENTS 4
@@ -22,8 +22,9 @@ static const struct {
 	const char *name;
 	double quantile; /* NaN: none */
 } statistics[N_LATENCY_STATISTICS] = {
-	[LATENCY_MEAN] = {"mean", NAN}, [LATENCY_P50] = {"p50", 0.5},	   [LATENCY_P90] = {"p90", 0.9},
-	[LATENCY_P99] = {"p99", 0.99},	[LATENCY_P999] = {"p99.9", 0.999}, [LATENCY_LITTLE] = {"little", NAN},
+	[LATENCY_MEAN] = {"mean", NAN},	   [LATENCY_P50] = {"p50", 0.5},
+	[LATENCY_P90] = {"p90", 0.9},	   [LATENCY_P99] = {"p99", 0.99},
+	[LATENCY_P999] = {"p99.9", 0.999}, [LATENCY_LITTLE] = {"little", NAN},
 };
 
 const char *latency_statistic_name(enum latency_statistic s)
@@ -34,13 +35,16 @@ const char *latency_statistic_name(enum latency_statistic s)
 static void compute(const struct histogram_sums *s, double ret[N_LATENCY_STATISTICS])
 {
 	for (size_t i = 0; i < N_LATENCY_STATISTICS; i++)
-		ret[i] = isnan(statistics[i].quantile) ? NAN : histogram_quantile(s, statistics[i].quantile);
+		ret[i] = isnan(statistics[i].quantile)
+				 ? NAN
+				 : histogram_quantile(s, statistics[i].quantile);
 	ret[LATENCY_MEAN] = s->num > 0 && s->den > 0 ? s->num / s->den : NAN;
 	/* W = L / lambda: what is under way on average, over what leaves in a nanosecond. */
 	ret[LATENCY_LITTLE] = s->flight > 0 && s->departures > 0 ? s->flight / s->departures : NAN;
 }
 
-/* Does the mean by Little's law say what the timed one does? What is under way is read twice an experiment: of few experiments that is no mean. */
+/* Does the mean by Little's law say what the timed one does? What is under way is read twice an
+ * experiment: of few experiments that is no mean. */
 #define AGREES 0.1
 
 static bool little_agrees(const double ns[N_LATENCY_STATISTICS])
@@ -51,10 +55,12 @@ static bool little_agrees(const double ns[N_LATENCY_STATISTICS])
 /* Has statistic @i of so many intervals enough of them to be sure of anything? */
 static bool enough(size_t i, double intervals)
 {
-	return isnan(statistics[i].quantile) || intervals * (1 - statistics[i].quantile) >= LEAST_BEYOND;
+	return isnan(statistics[i].quantile) ||
+	       intervals * (1 - statistics[i].quantile) >= LEAST_BEYOND;
 }
 
-int latency_base_make(struct latency_base *base, const struct observation *obs, size_t n, struct rng *rng)
+int latency_base_make(struct latency_base *base, const struct observation *obs, size_t n,
+		      struct rng *rng)
 {
 	_cleanup_(histogram_blocks_free) struct histogram_blocks blocks = {0};
 	_cleanup_free_ struct histogram_sums *sums = calloc(1, sizeof(*sums));
@@ -80,11 +86,14 @@ static double change(double ns, double base)
 	return base > 0 ? 1 - ns / base : NAN;
 }
 
-/* The 95 % interval of one cell's effect: the bootstrap's percentiles, but never narrower than Student's t makes its
- * deviation (percentiles of few experiments are too narrow; Hesterberg, American Statistician 69, 2015). */
-static void cell_interval(const struct latency_base *own, const struct latency_base *base, size_t i, struct analysis_change *c)
+/* The 95 % interval of one cell's effect: the bootstrap's percentiles, but never narrower than
+ * Student's t makes its deviation (percentiles of few experiments are too narrow; Hesterberg,
+ * American Statistician 69, 2015). */
+static void cell_interval(const struct latency_base *own, const struct latency_base *base, size_t i,
+			  struct analysis_change *c)
 {
-	double v[LATENCY_DRAWS], half, df = fmin((double)own->experiments, (double)base->experiments) - 1;
+	double v[LATENCY_DRAWS], half,
+		df = fmin((double)own->experiments, (double)base->experiments) - 1;
 	size_t got = 0;
 
 	c->low = c->high = NAN;
@@ -101,14 +110,16 @@ static void cell_interval(const struct latency_base *own, const struct latency_b
 	c->high = fmax(c->effect + half, stats_quantile(v, got, 0.975));
 }
 
-static int make_cell(const struct observation *obs, size_t n, unsigned int key, const struct latency_base *base, struct rng *rng,
+static int make_cell(const struct observation *obs, size_t n, unsigned int key,
+		     const struct latency_base *base, struct rng *rng,
 		     struct analysis_latency_cell *cell)
 {
 	_cleanup_free_ struct latency_base *own = calloc(1, sizeof(*own));
 
 	if (!own || latency_base_make(own, obs, n, rng) < 0)
 		return -ENOMEM;
-	*cell = (struct analysis_latency_cell){.speedup = key / 1000.0, .experiments = n, .intervals = own->intervals};
+	*cell = (struct analysis_latency_cell){
+		.speedup = key / 1000.0, .experiments = n, .intervals = own->intervals};
 	for (size_t i = 0; i < N_LATENCY_STATISTICS; i++) {
 		struct analysis_change *c = &cell->change[i];
 
@@ -121,8 +132,8 @@ static int make_cell(const struct observation *obs, size_t n, unsigned int key, 
 }
 
 /* The effects of all cells of one draw, one curve for each statistic. @sums: one for each cell. */
-static void fit_draw(const struct histogram_sums *sums, const double *speedups, size_t n_cells, const double base[N_LATENCY_STATISTICS],
-		     struct fit ret[N_LATENCY_STATISTICS])
+static void fit_draw(const struct histogram_sums *sums, const double *speedups, size_t n_cells,
+		     const double base[N_LATENCY_STATISTICS], struct fit ret[N_LATENCY_STATISTICS])
 {
 	struct fit_point points[ANALYSIS_MAX_SPEEDUPS];
 	double ns[ANALYSIS_MAX_SPEEDUPS][N_LATENCY_STATISTICS];
@@ -133,7 +144,8 @@ static void fit_draw(const struct histogram_sums *sums, const double *speedups, 
 		size_t n = 0;
 
 		for (size_t c = 0; c < n_cells; c++) {
-			points[n] = (struct fit_point){speedups[c], change(ns[c][i], base[i]), sums[c].den};
+			points[n] = (struct fit_point){speedups[c], change(ns[c][i], base[i]),
+						       sums[c].den};
 			n += isfinite(points[n].effect) && points[n].weight > 0;
 		}
 		ret[i] = n ? fit_curve(points, n, true) : (struct fit){NAN, NAN, NAN, 0};
@@ -156,17 +168,21 @@ static void keep_draw(const struct fit fits[N_LATENCY_STATISTICS], struct curve_
 	}
 }
 
-static void conclude(const struct fit fits[N_LATENCY_STATISTICS], const struct curve_draws *d, size_t n, double intervals, struct analysis_latency *l)
+static void conclude(const struct fit fits[N_LATENCY_STATISTICS], const struct curve_draws *d,
+		     size_t n, double intervals, struct analysis_latency *l)
 {
 	double least = l->cells[0].speedup, most = l->cells[l->n_cells - 1].speedup;
 
 	for (size_t i = 0; i < N_LATENCY_STATISTICS; i++) {
-		double df = (double)n - (double)fits[i].parameters, widen = df > 0 ? stats_t_quantile(df) * sqrt((double)n / df) : NAN;
+		double df = (double)n - (double)fits[i].parameters,
+		       widen = df > 0 ? stats_t_quantile(df) * sqrt((double)n / df) : NAN;
 
 		for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++) {
-			double s = analysis_curve_speedups[k], half = widen * stats_deviation(d->at[i][k], d->n[i]);
+			double s = analysis_curve_speedups[k],
+			       half = widen * stats_deviation(d->at[i][k], d->n[i]);
 
-			if (isnan(fits[i].slope) || s < least - NEAR || s > most + NEAR || d->n[i] <= LATENCY_DRAWS / 2 || !enough(i, intervals))
+			if (isnan(fits[i].slope) || s < least - NEAR || s > most + NEAR ||
+			    d->n[i] <= LATENCY_DRAWS / 2 || !enough(i, intervals))
 				continue;
 			l->at[i][k].effect = fit_at(&fits[i], s);
 			l->at[i][k].low = l->at[i][k].effect - half;
@@ -175,10 +191,10 @@ static void conclude(const struct fit fits[N_LATENCY_STATISTICS], const struct c
 	}
 }
 
-/* A curve for each statistic through the cells. Experiments are drawn from the whole line: a cell of a fine grid has one or
- * two, which have no spread of their own. */
-static int make_curves(const struct observation *obs, size_t n, unsigned int step, const struct latency_base *base, struct rng *rng,
-		       struct analysis_latency *l)
+/* A curve for each statistic through the cells. Experiments are drawn from the whole line: a cell
+ * of a fine grid has one or two, which have no spread of their own. */
+static int make_curves(const struct observation *obs, size_t n, unsigned int step,
+		       const struct latency_base *base, struct rng *rng, struct analysis_latency *l)
 {
 	_cleanup_(histogram_blocks_free) struct histogram_blocks blocks = {0};
 	_cleanup_free_ struct histogram_sums *sums = calloc(l->n_cells, sizeof(*sums));
@@ -219,7 +235,8 @@ static int make_curves(const struct observation *obs, size_t n, unsigned int ste
 	return 0;
 }
 
-/* Where the experiments at just this speedup say otherwise than the curve, or as surely, or where there is no curve. */
+/* Where the experiments at just this speedup say otherwise than the curve, or as surely, or where
+ * there is no curve. */
 static void let_cells_speak(struct analysis_latency *l)
 {
 	for (size_t c = 0; c < l->n_cells; c++)
@@ -231,7 +248,8 @@ static void let_cells_speak(struct analysis_latency *l)
 				struct analysis_change *at = &l->at[i][k];
 				bool none = isnan(at->low);
 
-				if (isnan(cell->effect) || (none && !isnan(at->effect) && off > 1e-9))
+				if (isnan(cell->effect) ||
+				    (none && !isnan(at->effect) && off > 1e-9))
 					continue;
 				if (none || (off <= 1e-9 && line_cell_speaks(at, cell)))
 					*at = *cell;
@@ -261,15 +279,17 @@ static void scale(struct analysis_latency *l, size_t i, double factor)
 		change_scale(&l->cells[c].change[i], factor);
 }
 
-/* From the line's own experiments to the whole run. A percentile of the whole run does not follow from one of a part of it: none is told. */
+/* From the line's own experiments to the whole run. A percentile of the whole run does not follow
+ * from one of a part of it: none is told. */
 static void scale_to_run(struct analysis_latency *l, double factor)
 {
 	for (size_t i = 0; factor != 1 && i < N_LATENCY_STATISTICS; i++)
 		scale(l, i, isnan(statistics[i].quantile) ? factor : NAN);
 }
 
-int latency_line(const struct observation *obs, size_t n, unsigned int step, const struct latency_base *base, struct analysis_allowance allow,
-		 struct rng *rng, struct analysis_latency **ret)
+int latency_line(const struct observation *obs, size_t n, unsigned int step,
+		 const struct latency_base *base, struct analysis_allowance allow, struct rng *rng,
+		 struct analysis_latency **ret)
 {
 	_cleanup_free_ struct analysis_latency *l = calloc(1, sizeof(*l));
 	int r;
@@ -304,7 +324,8 @@ int latency_line(const struct observation *obs, size_t n, unsigned int step, con
 	return 0;
 }
 
-int latency_point(const struct observation *obs, size_t n, const struct latency_base *base, struct analysis_intervals **ret)
+int latency_point(const struct observation *obs, size_t n, const struct latency_base *base,
+		  struct analysis_intervals **ret)
 {
 	struct analysis_intervals *out = calloc(1, sizeof(*out));
 	double time = 0, flight = 0;

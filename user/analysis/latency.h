@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Latency points whose intervals were measured: means and percentiles, and what a faster line does to them. Internal to the
- * package.
+/* Latency points whose intervals were measured: means and percentiles, and what a faster line does
+ * to them. Internal to the package.
  *
- * Which intervals count: an experiment of length D sees an interval of length d whole if it begins in the experiment's first
- * D - d. So long ones are seen too rarely, by the factor 1 - d/D, and each counts 1 / (1 - d/D) times (Horvitz and Thompson,
- * JASA 47, 1952: the inverse of the chance to be in the sample). Both lengths are virtual time.
+ * Which intervals count: an experiment of length D sees an interval of length d whole if it begins
+ * in the experiment's first D - d. So long ones are seen too rarely, by the factor 1 - d/D, and
+ * each counts 1 / (1 - d/D) times (Horvitz and Thompson, JASA 47, 1952: the inverse of the chance
+ * to be in the sample). Both lengths are virtual time.
  *
- * Percentiles are of all experiments of a speedup together, not means of the experiments' own, which are of too few
- * intervals for the tail. Their intervals are by the bootstrap over experiments: those are what is independent, not the
- * requests in them. */
+ * Percentiles are of all experiments of a speedup together, not means of the experiments' own,
+ * which are of too few intervals for the tail. Their intervals are by the bootstrap over
+ * experiments: those are what is independent, not the requests in them. */
 #pragma once
 
 #include "analysis/effect.h"
@@ -18,7 +19,8 @@
 #define LATENCY_LINES_OF_POINT 64
 #define LATENCY_LINES 256
 
-/* The statistics of some experiments together, and LATENCY_DRAWS draws of them. At 0 %, effects are relative to them. */
+/* The statistics of some experiments together, and LATENCY_DRAWS draws of them. At 0 %, effects are
+ * relative to them. */
 struct latency_base {
 	size_t experiments;
 	double intervals;
@@ -26,13 +28,18 @@ struct latency_base {
 	double draws[LATENCY_DRAWS][N_LATENCY_STATISTICS];
 };
 /* -ENOMEM. */
-int latency_base_make(struct latency_base *base, const struct observation *obs, size_t n, struct rng *rng);
+int latency_base_make(struct latency_base *base, const struct observation *obs, size_t n,
+		      struct rng *rng);
 
-/* The line whose experiments above 0 % are @obs, by speedup; @step: speedups in thousandths that are one cell;
- * @allow: what the method may be off by (analysis/fidelity.h). *ret is the caller's (free). -ENOMEM. */
-int latency_line(const struct observation *obs, size_t n, unsigned int step, const struct latency_base *base, struct analysis_allowance allow,
-		 struct rng *rng, struct analysis_latency **ret);
-
-/* What is known of the point itself, from all of its experiments @obs and its baseline. *ret is the caller's (free).
+/* The line whose experiments above 0 % are @obs, by speedup; @step: speedups in thousandths that
+ * are one cell;
+ * @allow: what the method may be off by (analysis/fidelity.h). *ret is the caller's (free).
  * -ENOMEM. */
-int latency_point(const struct observation *obs, size_t n, const struct latency_base *base, struct analysis_intervals **ret);
+int latency_line(const struct observation *obs, size_t n, unsigned int step,
+		 const struct latency_base *base, struct analysis_allowance allow, struct rng *rng,
+		 struct analysis_latency **ret);
+
+/* What is known of the point itself, from all of its experiments @obs and its baseline. *ret is the
+ * caller's (free). -ENOMEM. */
+int latency_point(const struct observation *obs, size_t n, const struct latency_base *base,
+		  struct analysis_intervals **ret);

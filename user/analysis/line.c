@@ -12,7 +12,8 @@
 #include <string.h>
 
 /* How the experiments of a line and its baseline are read; see enum reading. */
-static enum reading choose_reading(const struct point_context *ctx, const struct observation *a, size_t n_a, const struct observation *b, size_t n_b)
+static enum reading choose_reading(const struct point_context *ctx, const struct observation *a,
+				   size_t n_a, const struct observation *b, size_t n_b)
 {
 	size_t n = n_a + n_b, few = 0, plenty = 0;
 
@@ -29,9 +30,10 @@ static enum reading choose_reading(const struct point_context *ctx, const struct
 	return 10 * few <= n && 2 * plenty >= n ? READ_TIMED : READ_WHOLE;
 }
 
-/* Adds one cell to the comparison of the two readings. Experiments without a span are the same in both: they would only hide
- * the difference. */
-static void compare_readings(const struct observation *cell, size_t n, struct observation *scratch, struct noise compared[N_READINGS])
+/* Adds one cell to the comparison of the two readings. Experiments without a span are the same in
+ * both: they would only hide the difference. */
+static void compare_readings(const struct observation *cell, size_t n, struct observation *scratch,
+			     struct noise compared[N_READINGS])
 {
 	size_t spans = 0;
 
@@ -45,8 +47,8 @@ static void compare_readings(const struct observation *cell, size_t n, struct ob
 	}
 }
 
-/* Do the 0 % periods of the lines differ by more than their noise? Cochran's Q over lines with enough of them, all other
- * lines together being one more. */
+/* Do the 0 % periods of the lines differ by more than their noise? Cochran's Q over lines with
+ * enough of them, all other lines together being one more. */
 static int test_pooling(struct point_context *ctx)
 {
 	_cleanup_free_ struct observation *rest = calloc(ctx->n_zeros + 1, sizeof(*rest));
@@ -84,13 +86,14 @@ static int test_pooling(struct point_context *ctx)
 
 		q += (double)groups[i].n * d * d;
 	}
-	/* Negated, so that a line without any visit counts as different. The last term forgives rounding where there is no
-	 * noise. */
+	/* Negated, so that a line without any visit counts as different. The last term forgives
+	 * rounding where there is no noise. */
 	ctx->pooled = q <= noise.variance * stats_chi2_80((double)(k - 1)) + 1e-18;
 	return 0;
 }
 
-/* Of what is left of a visit when a line is nearly all of it, and is gone, everything is a large share: that says nothing of other speedups. */
+/* Of what is left of a visit when a line is nearly all of it, and is gone, everything is a large
+ * share: that says nothing of other speedups. */
 #define LITTLE_LEFT 0.25
 
 static double zero_period(const struct observation *obs, size_t n, enum reading how)
@@ -105,10 +108,12 @@ static double zero_period(const struct observation *obs, size_t n, enum reading 
 	return num / den;
 }
 
-int point_context_init(struct point_context *ctx, const struct observation *obs, size_t n, struct rng *rng)
+int point_context_init(struct point_context *ctx, const struct observation *obs, size_t n,
+		       struct rng *rng)
 {
 	_cleanup_free_ struct observation *scratch = calloc(n + 1, sizeof(*scratch));
-	double zero[N_READINGS] = {zero_period(obs, n, READ_WHOLE), zero_period(obs, n, READ_TIMED)};
+	double zero[N_READINGS] = {zero_period(obs, n, READ_WHOLE),
+				   zero_period(obs, n, READ_TIMED)};
 	struct noise compared[N_READINGS] = {0};
 
 	point_context_free(ctx);
@@ -143,7 +148,8 @@ int point_context_init(struct point_context *ctx, const struct observation *obs,
 		noise_finish(&compared[how]);
 	}
 	/* With nothing to compare (one experiment a cell) the one without edges it is. */
-	ctx->timed_pays = isnan(compared[READ_WHOLE].variance) || compared[READ_TIMED].variance < compared[READ_WHOLE].variance / 2;
+	ctx->timed_pays = isnan(compared[READ_WHOLE].variance) ||
+			  compared[READ_TIMED].variance < compared[READ_WHOLE].variance / 2;
 	return test_pooling(ctx);
 }
 
@@ -157,12 +163,14 @@ void point_context_free(struct point_context *ctx)
 
 int point_placebo(struct point_context *ctx, double *ret)
 {
-	return group_placebo(ctx->zeros, ctx->n_zeros, choose_reading(ctx, ctx->zeros, ctx->n_zeros, NULL, 0), ctx->rng, ret);
+	return group_placebo(ctx->zeros, ctx->n_zeros,
+			     choose_reading(ctx, ctx->zeros, ctx->n_zeros, NULL, 0), ctx->rng, ret);
 }
 
 /* Fewer experiments at 0 % cannot tell bursts from chance. */
 #define MIN_BURST_FREEDOM 7
-/* Squared deviation of the visits of an experiment, relative to their mean: of n experiments, n / (1 + this) count in an average. */
+/* Squared deviation of the visits of an experiment, relative to their mean: of n experiments, n /
+ * (1 + this) count in an average. */
 #define BURSTS 0.5
 
 bool point_has_bursts(const struct point_context *ctx)
@@ -179,7 +187,8 @@ bool point_has_bursts(const struct point_context *ctx)
 		visits += g.visits;
 	}
 	/* Few visits scatter by their number, however evenly they come. */
-	return noise.df >= MIN_BURST_FREEDOM && noise.variance / noise.df - (double)ctx->n_zeros / visits > BURSTS;
+	return noise.df >= MIN_BURST_FREEDOM &&
+	       noise.variance / noise.df - (double)ctx->n_zeros / visits > BURSTS;
 }
 
 /* A line's baseline and how everything of the line is read. */
@@ -197,7 +206,8 @@ static void baseline_free(struct baseline *b)
 	free(b->own);
 }
 
-void line_baseline(const struct point_context *ctx, const struct observation *obs, size_t n, const struct observation **ret, size_t *ret_n)
+void line_baseline(const struct point_context *ctx, const struct observation *obs, size_t n,
+		   const struct observation **ret, size_t *ret_n)
 {
 	size_t own = line_zeros(obs, n);
 	bool pooled = ctx->pooled || own < LINE_MIN_OWN_BASELINE;
@@ -206,7 +216,8 @@ void line_baseline(const struct point_context *ctx, const struct observation *ob
 	*ret_n = pooled ? ctx->n_zeros : own;
 }
 
-static int make_baseline(struct point_context *ctx, const struct observation *obs, size_t n, struct baseline *ret)
+static int make_baseline(struct point_context *ctx, const struct observation *obs, size_t n,
+			 struct baseline *ret)
 {
 	size_t own = line_zeros(obs, n);
 	double **at;
@@ -230,9 +241,10 @@ static int make_baseline(struct point_context *ctx, const struct observation *ob
 	return 0;
 }
 
-/* The 95 % interval: the bootstrap's percentiles, but never narrower than Student's t makes it. Percentiles of two or three
- * experiments are far too narrow, and one experiment has none. */
-static int fill_interval(struct point_context *ctx, const struct observation *obs, size_t n, const struct baseline *base, const struct effect *e,
+/* The 95 % interval: the bootstrap's percentiles, but never narrower than Student's t makes it.
+ * Percentiles of two or three experiments are far too narrow, and one experiment has none. */
+static int fill_interval(struct point_context *ctx, const struct observation *obs, size_t n,
+			 const struct baseline *base, const struct effect *e,
 			 struct analysis_cell *cell)
 {
 	double periods[RESAMPLES];
@@ -261,8 +273,10 @@ static int fill_interval(struct point_context *ctx, const struct observation *ob
 	return 0;
 }
 
-/* A straight line through 0 % and the quarters, weighted: the one number for "does more speedup mean more effect". */
-static struct effect trend(const struct effect *quarters, const double *speedups, const struct baseline *base, const struct noise *noise)
+/* A straight line through 0 % and the quarters, weighted: the one number for "does more speedup
+ * mean more effect". */
+static struct effect trend(const struct effect *quarters, const double *speedups,
+			   const struct baseline *base, const struct noise *noise)
 {
 	struct effect t = {NAN, NAN, 0};
 	double sxx = 0, sxy = 0, sxr = 0, df0, v0 = group_variance(&base->g, noise, &df0);
@@ -272,13 +286,16 @@ static struct effect trend(const struct effect *quarters, const double *speedups
 
 		if (isnan(quarters[i].value) || isnan(quarters[i].se))
 			continue;
-		/* The baseline's share of the error is common to all quarters: taken out here, put back once below. */
+		/* The baseline's share of the error is common to all quarters: taken out here, put
+		 * back once below. */
 		own = fmax(quarters[i].se * quarters[i].se - r * r * v0, 1e-12);
 		w = speedups[i] / own;
 		sxx += w * speedups[i];
 		sxy += w * quarters[i].value;
 		sxr += w * r;
-		t.df = fmax(t.df, quarters[i].df); /* not the sum: baseline and pooled noise are in each */
+		t.df = fmax(
+			t.df,
+			quarters[i].df); /* not the sum: baseline and pooled noise are in each */
 	}
 	if (!(sxx > 0))
 		return t;
@@ -287,8 +304,9 @@ static struct effect trend(const struct effect *quarters, const double *speedups
 	return t;
 }
 
-static void fill_quarters(const struct point_context *ctx, const struct observation *obs, size_t n, const struct baseline *base,
-			  struct analysis_allowance allow, struct evidence *ev)
+static void fill_quarters(const struct point_context *ctx, const struct observation *obs, size_t n,
+			  const struct baseline *base, struct analysis_allowance allow,
+			  struct evidence *ev)
 {
 	double speedups[N_QUARTERS] = {0};
 	struct effect slope;
@@ -320,16 +338,17 @@ unsigned int line_cell_step(const struct observation *obs, size_t n)
 	return distinct <= ANALYSIS_MAX_SPEEDUPS ? 1 : 20;
 }
 
-static int fill_cells(struct point_context *ctx, const struct observation *obs, size_t n, const struct baseline *base, struct analysis_line *line,
-		      struct evidence *ev)
+static int fill_cells(struct point_context *ctx, const struct observation *obs, size_t n,
+		      const struct baseline *base, struct analysis_line *line, struct evidence *ev)
 {
 	unsigned int step = line_cell_step(obs, n);
 	double strongest[2] = {-1, -1}, least = NAN, least_sign = 0;
 	size_t tried = 0;
 
 	if (base->g.n)
-		line->cells[line->n_cells++] =
-			(struct analysis_cell){.experiments = base->g.n, .visits = base->g.visits, .period_ns = base->g.period};
+		line->cells[line->n_cells++] = (struct analysis_cell){.experiments = base->g.n,
+								      .visits = base->g.visits,
+								      .period_ns = base->g.period};
 	for (size_t i = line_zeros(obs, n), len; i < n; i += len) {
 		struct analysis_cell *cell = &line->cells[line->n_cells];
 		unsigned int key = line_cell_key(obs[i].key, step);
@@ -341,8 +360,11 @@ static int fill_cells(struct point_context *ctx, const struct observation *obs, 
 		len = line_cell_length(obs + i, n - i, step);
 		g = group_make(obs + i, len, base->how);
 		e = effect_of(&g, &base->g, &ctx->noise[base->how]);
-		*cell = (struct analysis_cell){
-			.speedup = key / 1000.0, .experiments = len, .visits = g.visits, .period_ns = g.period, .effect = e.value};
+		*cell = (struct analysis_cell){.speedup = key / 1000.0,
+					       .experiments = len,
+					       .visits = g.visits,
+					       .period_ns = g.period,
+					       .effect = e.value};
 		r = fill_interval(ctx, obs + i, len, base, &e, cell);
 		if (r)
 			return r;
@@ -384,17 +406,20 @@ void line_widen(struct analysis_allowance allow, double effect, double *low, dou
 static void allow_for_method(struct analysis_line *line)
 {
 	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
-		line_widen(line->allow, line->curve.at[k].effect, &line->curve.at[k].low, &line->curve.at[k].high);
+		line_widen(line->allow, line->curve.at[k].effect, &line->curve.at[k].low,
+			   &line->curve.at[k].high);
 	for (size_t i = 0; i < line->n_cells; i++)
 		if (line->cells[i].speedup > 0)
-			line_widen(line->allow, line->cells[i].effect, &line->cells[i].low, &line->cells[i].high);
+			line_widen(line->allow, line->cells[i].effect, &line->cells[i].low,
+				   &line->cells[i].high);
 }
 
 bool line_cell_speaks(const struct analysis_change *curve, const struct analysis_change *cell)
 {
 	if (isnan(cell->low))
 		return false;
-	return !(curve->effect >= cell->low && curve->effect <= cell->high) || !(curve->high - curve->low < cell->high - cell->low);
+	return !(curve->effect >= cell->low && curve->effect <= cell->high) ||
+	       !(curve->high - curve->low < cell->high - cell->low);
 }
 
 static void let_cells_speak(struct analysis_line *line)
@@ -404,7 +429,8 @@ static void let_cells_speak(struct analysis_line *line)
 			const struct analysis_cell *c = &line->cells[i];
 			struct analysis_change cell = {c->effect, c->low, c->high};
 
-			if (fabs(c->speedup - analysis_curve_speedups[k]) <= 1e-9 && line_cell_speaks(&line->curve.at[k], &cell))
+			if (fabs(c->speedup - analysis_curve_speedups[k]) <= 1e-9 &&
+			    line_cell_speaks(&line->curve.at[k], &cell))
 				line->curve.at[k] = cell;
 		}
 }
@@ -416,7 +442,8 @@ void change_scale(struct analysis_change *c, double factor)
 	c->high *= factor;
 }
 
-/* From the line's own experiments to the whole run. The chance of "no effect" is the same for both. */
+/* From the line's own experiments to the whole run. The chance of "no effect" is the same for both.
+ */
 static void scale_to_run(struct analysis_line *line, struct evidence *ev)
 {
 	double factor = line->allow.presence.factor;
@@ -440,7 +467,8 @@ static void scale_to_run(struct analysis_line *line, struct evidence *ev)
 	}
 }
 
-int line_analyse(struct point_context *ctx, const struct observation *obs, size_t n, struct analysis_presence presence, struct analysis_line *line,
+int line_analyse(struct point_context *ctx, const struct observation *obs, size_t n,
+		 struct analysis_presence presence, struct analysis_line *line,
 		 struct evidence *ret)
 {
 	_cleanup_(baseline_free) struct baseline base = {0};
@@ -455,13 +483,15 @@ int line_analyse(struct point_context *ctx, const struct observation *obs, size_
 	line->foreign = 0;
 	for (size_t i = 0; i < n; i++)
 		line->foreign += obs[i].foreign / (double)n;
-	line->allow = fidelity_allow(ctx->sampling_ns, base.g.period, ctx->tick_ns / ctx->sampling_ns, line->wait != 0);
+	line->allow = fidelity_allow(ctx->sampling_ns, base.g.period,
+				     ctx->tick_ns / ctx->sampling_ns, line->wait != 0);
 	line->allow.share = hypot(line->allow.share, ctx->speed_share);
 	fill_quarters(ctx, obs, n, &base, line->allow, &ev);
 	r = fill_cells(ctx, obs, n, &base, line, &ev);
 	if (r)
 		return r;
-	r = curve_make(obs + zeros, n - zeros, base.how, &(struct curve_base){base.g.period, base.resampled}, ctx->rng, &line->curve);
+	r = curve_make(obs + zeros, n - zeros, base.how,
+		       &(struct curve_base){base.g.period, base.resampled}, ctx->rng, &line->curve);
 	if (r)
 		return r;
 	line->curve.run_least = ctx->least_key / 1000.0;
@@ -469,10 +499,12 @@ int line_analyse(struct point_context *ctx, const struct observation *obs, size_
 	/* In phases a cell of few experiments can be one of another phase. */
 	if (presence.factor == 1)
 		let_cells_speak(line);
-	/* Student's t holds where experiments scatter evenly, the permutation test holds whatever their tails: the verdict takes both, and one sign.
+	/* Student's t holds where experiments scatter evenly, the permutation test holds whatever
+	 * their tails: the verdict takes both, and one sign.
 	 */
 	if (!isnan(ev.chance)) {
-		r = permutation_test(obs + zeros, n - zeros, base.obs, base.n, base.how, fidelity_allowance(line->allow, 0), *ctx->rng, &p);
+		r = permutation_test(obs + zeros, n - zeros, base.obs, base.n, base.how,
+				     fidelity_allowance(line->allow, 0), *ctx->rng, &p);
 		if (r)
 			return r;
 		ev.chance = p.chance;

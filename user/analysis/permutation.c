@@ -8,19 +8,25 @@
 #include <math.h>
 
 #define ASSIGNMENTS 1999
-/* So many that look like an effect are enough to know that the p-value is large (Besag and Clifford, Biometrika 78, 1991). */
+/* So many that look like an effect are enough to know that the p-value is large (Besag and
+ * Clifford, Biometrika 78, 1991). */
 #define ENOUGH 25
-/* Experiments above 0 % beyond this are summed by Student's t alone: bounded work, and with bounded scores there is no difference. */
+/* Experiments above 0 % beyond this are summed by Student's t alone: bounded work, and with bounded
+ * scores there is no difference. */
 #define MAX_PERMUTED 1000
-/* Of the experiments at 0 %, at most so many for each above 0 %, evenly: the rest would make the mean at 0 % hardly surer. */
+/* Of the experiments at 0 %, at most so many for each above 0 %, evenly: the rest would make the
+ * mean at 0 % hardly surer. */
 #define MOST_BASE 32
-/* Scores end this many standard deviations from the median: one experiment cannot outweigh the others. */
+/* Scores end this many standard deviations from the median: one experiment cannot outweigh the
+ * others. */
 #define MOST_SCORE 3.0
 #define MAD_TO_SD 1.4826 /* of a normal distribution */
-/* How many experiments the scatter of all is worth against a part's own, as in analysis/effect.c. */
+/* How many experiments the scatter of all is worth against a part's own, as in analysis/effect.c.
+ */
 #define SCATTER_WEIGHT 4
 
-/* What an effect can look like over the speedups: a straight line, a step after 0 %, and either half alone. */
+/* What an effect can look like over the speedups: a straight line, a step after 0 %, and either
+ * half alone. */
 enum shape { STRAIGHT, STEP, LOWER, UPPER, N_SHAPES };
 
 /* One experiment: the log of its rate of visits as a score, and its weight. */
@@ -51,7 +57,8 @@ static double scatter(double sum, size_t n, double pooled)
 	return (fmax(sum, 0) + SCATTER_WEIGHT * pooled) / ((double)n - 1 + SCATTER_WEIGHT);
 }
 
-/* The largest of the shapes' t: slopes through the mean at 0 %, over their standard errors. Only what is above 0 % is summed up, the rest follows. */
+/* The largest of the shapes' t: slopes through the mean at 0 %, over their standard errors. Only
+ * what is above 0 % is summed up, the rest follows. */
 static double strongest(const struct test *t)
 {
 	struct {
@@ -60,7 +67,9 @@ static double strongest(const struct test *t)
 		size_t n;
 	} of[N_SHAPES] = {0};
 	struct sums zeros = t->all;
-	double pooled = fmax(t->all.yy - t->all.y * t->all.y / t->all.w, 0) / (double)(t->n + t->n_base - 1), best = -INFINITY;
+	double pooled = fmax(t->all.yy - t->all.y * t->all.y / t->all.w, 0) /
+			(double)(t->n + t->n_base - 1),
+	       best = -INFINITY;
 	double mean, zero_scatter;
 
 	for (size_t i = 0; i < t->n; i++)
@@ -86,7 +95,8 @@ static double strongest(const struct test *t)
 
 		if (!of[k].n)
 			continue;
-		own = scatter(p->yy - 2 * mean * p->y + mean * mean * p->w - up * up / of[k].cc, of[k].n, pooled);
+		own = scatter(p->yy - 2 * mean * p->y + mean * mean * p->w - up * up / of[k].cc,
+			      of[k].n, pooled);
 		error = sqrt(own * of[k].cc + zero_scatter * of[k].c * of[k].c / zeros.w);
 		if (error > 0)
 			best = fmax(best, up / error);
@@ -114,7 +124,8 @@ static double chance_of(struct test *t, struct rng *rng)
 
 	if (!(found > 0))
 		return 1;
-	/* Pitman (1937): over all assignments, t is distributed much like Student's. Of many shapes, the strongest: Bonferroni. */
+	/* Pitman (1937): over all assignments, t is distributed much like Student's. Of many
+	 * shapes, the strongest: Bonferroni. */
 	tail = fmin(1, N_SHAPES * stats_t_tail(found, (double)(t->n + t->n_base - 2)) / 2);
 	if (t->n > MAX_PERMUTED)
 		return tail;
@@ -165,13 +176,14 @@ static bool make_scores(struct item *items, size_t n, double *scratch)
 	return true;
 }
 
-static bool fill(struct test *t, const struct observation *obs, const struct observation *base, size_t of_base, enum reading how, double shift,
-		 double *scratch)
+static bool fill(struct test *t, const struct observation *obs, const struct observation *base,
+		 size_t of_base, enum reading how, double shift, double *scratch)
 {
 	size_t n = t->n + t->n_base;
 
 	for (size_t i = 0; i < n; i++) {
-		const struct observation *o = i < t->n ? &obs[i] : &base[(i - t->n) * of_base / t->n_base];
+		const struct observation *o =
+			i < t->n ? &obs[i] : &base[(i - t->n) * of_base / t->n_base];
 
 		t->items[i] = (struct item){log_rate(o, how) + (i < t->n ? shift : 0), o->weight};
 	}
@@ -183,8 +195,9 @@ static bool fill(struct test *t, const struct observation *obs, const struct obs
 	return true;
 }
 
-int permutation_test(const struct observation *obs, size_t n, const struct observation *base, size_t n_base, enum reading how, double allowance,
-		     struct rng rng, struct permutation *ret)
+int permutation_test(const struct observation *obs, size_t n, const struct observation *base,
+		     size_t n_base, enum reading how, double allowance, struct rng rng,
+		     struct permutation *ret)
 {
 	size_t of_base = n_base;
 	_cleanup_free_ struct item *items = calloc(n + n_base + 1, sizeof(*items));
@@ -206,7 +219,8 @@ int permutation_test(const struct observation *obs, size_t n, const struct obser
 		shapes[i][s <= 0.5 ? LOWER : UPPER] = 1;
 	}
 	ret->chance = 1;
-	/* Each direction by itself, with the method's own error taken off: what is left must be an effect. */
+	/* Each direction by itself, with the method's own error taken off: what is left must be an
+	 * effect. */
 	for (int sign = 1; sign >= -1; sign -= 2) {
 		double chance;
 

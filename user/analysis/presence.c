@@ -9,12 +9,14 @@
 
 /* Fewer experiments have no spread. */
 #define MIN_EXPERIMENTS 4
-/* What a factor can be off by beside chance: the beginning and the end of a run, in which there are no experiments. */
+/* What a factor can be off by beside chance: the beginning and the end of a run, in which there are
+ * no experiments. */
 #define SYSTEMATIC 0.03
 /* Of an experiment that has nothing of the line's phase, how much it weighs. */
 #define LEAST_PART 0.01
 
-/* A quotient of sums over experiments, num / den, and its squared standard error relative to it (NaN: not known). */
+/* A quotient of sums over experiments, num / den, and its squared standard error relative to it
+ * (NaN: not known). */
 struct ratio {
 	double num, den, variance;
 };
@@ -28,7 +30,8 @@ static double duration(const struct observation *o, double visit_ns)
 	return o->duration;
 }
 
-/* At the mean pace: what a visit takes can differ from phase to phase (analysis/speed.h, analysis/drift.h). */
+/* At the mean pace: what a visit takes can differ from phase to phase (analysis/speed.h,
+ * analysis/drift.h). */
 static double paced(const struct observation *o, double visit_ns)
 {
 	(void)visit_ns;
@@ -70,7 +73,8 @@ static double faster_original(const struct observation *o, double visit_ns)
 	return o->key ? o->weight * original(o, visit_ns) : 0;
 }
 
-static struct ratio ratio_make(const struct observation *obs, size_t n, quantity num, quantity den, double visit_ns)
+static struct ratio ratio_make(const struct observation *obs, size_t n, quantity num, quantity den,
+			       double visit_ns)
 {
 	struct ratio r = {0, 0, NAN};
 	double residuals = 0;
@@ -98,7 +102,8 @@ static double value(const struct ratio *r)
 /* One line, as its experiments show it. */
 struct own {
 	struct ratio visit;   /* time per visit at 0 % */
-	struct ratio density; /* where it is faster: its samples, by the time that they stand for, per time that the program would have taken */
+	struct ratio density; /* where it is faster: its samples, by the time that they stand for,
+				 per time that the program would have taken */
 	struct ratio flight;  /* under way on average at 0 %; 1 for a throughput point */
 	size_t experiments;   /* in which it is faster */
 	double by_visits;     /* share of the time that rests on the number of visits */
@@ -128,12 +133,14 @@ static struct own own_make(const struct point_context *ctx, const struct observa
 	return own;
 }
 
-/* An experiment that begins in a phase of the line and ends in another one shows little of the effect. By chance there are more of these at one
- * speedup than at another, so each weighs by how much of it was the line's. */
+/* An experiment that begins in a phase of the line and ends in another one shows little of the
+ * effect. By chance there are more of these at one speedup than at another, so each weighs by how
+ * much of it was the line's. */
 static void weigh(struct observation *obs, size_t n, const struct own *own)
 {
 	for (size_t i = 0; i < n; i++) {
-		double part = obs[i].selected_ns / original(&obs[i], value(&own->visit)) / value(&own->density);
+		double part = obs[i].selected_ns / original(&obs[i], value(&own->visit)) /
+			      value(&own->density);
 
 		if (obs[i].key == 0 || !(part < 1))
 			continue;
@@ -146,13 +153,17 @@ static void weigh(struct observation *obs, size_t n, const struct own *own)
 	}
 }
 
-/* @line_ns of the line's samples in @run_ns, that the run would have taken; @flight: under way on average in the whole run. */
-static struct analysis_presence presence_of(const struct own *own, double line_ns, double run_ns, double flight, double sampling_ns)
+/* @line_ns of the line's samples in @run_ns, that the run would have taken; @flight: under way on
+ * average in the whole run. */
+static struct analysis_presence presence_of(const struct own *own, double line_ns, double run_ns,
+					    double flight, double sampling_ns)
 {
 	struct analysis_presence p = {1, 1, 0};
-	double share = line_ns / run_ns / value(&own->density), density = own->density.variance, rest, error;
+	double share = line_ns / run_ns / value(&own->density), density = own->density.variance,
+	       rest, error;
 
-	if (own->experiments < MIN_EXPERIMENTS || isnan(density) || !(line_ns > 0) || !isfinite(share))
+	if (own->experiments < MIN_EXPERIMENTS || isnan(density) || !(line_ns > 0) ||
+	    !isfinite(share))
 		return p;
 	/* Few samples scatter by their number, however evenly the experiments share them. */
 	density = fmax(density, 1 / fmax(own->samples, 1));
@@ -160,21 +171,26 @@ static struct analysis_presence presence_of(const struct own *own, double line_n
 		density += own->by_visits * own->by_visits * own->visit.variance;
 	rest = 1 / fmax(1, (line_ns - own->selected_ns) / fmax(sampling_ns, 1));
 	/* The experiments are a part of the run: only the rest can differ from them. */
-	error = stats_t_quantile((double)own->experiments - 1) * sqrt(density + rest) * fmax(0, 1 - own->original_ns / run_ns);
+	error = stats_t_quantile((double)own->experiments - 1) * sqrt(density + rest) *
+		fmax(0, 1 - own->original_ns / run_ns);
 	if (!(fabs(log(share)) > hypot(error, SYSTEMATIC)))
 		return p;
 	p = (struct analysis_presence){share, share, error};
-	/* Of the intervals of a latency point, those of the phase are the more, the more are under way there (Little's law). */
+	/* Of the intervals of a latency point, those of the phase are the more, the more are under
+	 * way there (Little's law). */
 	if (value(&own->flight) > 0 && flight > 0) {
 		p.factor *= value(&own->flight) / flight;
-		p.error =
-			hypot(p.error, isnan(own->flight.variance) ? 0 : stats_t_quantile((double)own->experiments - 1) * sqrt(own->flight.variance));
+		p.error = hypot(p.error, isnan(own->flight.variance)
+						 ? 0
+						 : stats_t_quantile((double)own->experiments - 1) *
+							   sqrt(own->flight.variance));
 	}
 	return p;
 }
 
-int presence_find(const struct point_context *ctx, struct observation *obs, const struct line_place *places, size_t n_places,
-		  const struct run_presence *run, struct analysis_presence *ret)
+int presence_find(const struct point_context *ctx, struct observation *obs,
+		  const struct line_place *places, size_t n_places, const struct run_presence *run,
+		  struct analysis_presence *ret)
 {
 	struct ratio flight = ratio_make(ctx->zeros, ctx->n_zeros, in_flight, duration, NAN);
 	_cleanup_free_ struct own *own = calloc(n_places + 1, sizeof(*own));
@@ -195,12 +211,14 @@ int presence_find(const struct point_context *ctx, struct observation *obs, cons
 		ret[i] = (struct analysis_presence){1, 1, 0};
 		if (!(run->time_ns > 0 && run_ns > 0))
 			continue;
-		ret[i] = presence_of(&own[i], run->line_ns[line], run_ns, value(&flight), ctx->sampling_ns);
+		ret[i] = presence_of(&own[i], run->line_ns[line], run_ns, value(&flight),
+				     ctx->sampling_ns);
 		if (ret[i].factor == 1)
 			continue;
 		weigh(obs + places[i].first, places[i].n, &own[i]);
 		own[i] = own_make(ctx, obs + places[i].first, places[i].n);
-		ret[i] = presence_of(&own[i], run->line_ns[line], run_ns, value(&flight), ctx->sampling_ns);
+		ret[i] = presence_of(&own[i], run->line_ns[line], run_ns, value(&flight),
+				     ctx->sampling_ns);
 	}
 	return 0;
 }

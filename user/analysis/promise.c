@@ -6,7 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-/* An interval of what was gained less what was predicted that is wider than both says nothing: points, and of what was predicted. */
+/* An interval of what was gained less what was predicted that is wider than both says nothing:
+ * points, and of what was predicted. */
 #define WIDEST_GAP 0.05
 #define WIDEST_SHARE 0.25
 /* Of the CPU time, so much must be other lines' to tell how fast the machine was. */
@@ -28,10 +29,14 @@ static struct analysis_change curve_at(const struct analysis_line *line, double 
 			double half = (after.high - after.low) / 2;
 
 			if (speedup <= c->knee) {
-				after = (struct analysis_change){c->knee_effect, c->knee_effect - half, c->knee_effect + half};
+				after = (struct analysis_change){c->knee_effect,
+								 c->knee_effect - half,
+								 c->knee_effect + half};
 				to = c->knee;
 			} else {
-				before = (struct analysis_change){c->knee_effect, c->knee_effect - half, c->knee_effect + half};
+				before = (struct analysis_change){c->knee_effect,
+								  c->knee_effect - half,
+								  c->knee_effect + half};
 				from = c->knee;
 			}
 		}
@@ -52,7 +57,8 @@ static bool is_called(const char *selected, const char *name)
 {
 	size_t n = strlen(selected), m = strlen(name);
 
-	return m && n >= m && !strcmp(selected + n - m, name) && (n == m || selected[n - m - 1] == '/');
+	return m && n >= m && !strcmp(selected + n - m, name) &&
+	       (n == m || selected[n - m - 1] == '/');
 }
 
 const struct analysis_line *compare_called(const struct analysis_point *point, const char *name)
@@ -71,8 +77,10 @@ const struct analysis_line *compare_called(const struct analysis_point *point, c
 	return found;
 }
 
-/* The CPU time of a visit without that in @line, ns, and which part of the time it takes; NaN: not known. */
-static double other_time(const struct profile *p, const struct analysis_point *point, const char *line, double *ret_part)
+/* The CPU time of a visit without that in @line, ns, and which part of the time it takes; NaN: not
+ * known. */
+static double other_time(const struct profile *p, const struct analysis_point *point,
+			 const char *line, double *ret_part)
 {
 	const struct profile_samples *of_line = profile_find_samples(p, line);
 	double executed = 0, elapsed = 0, visits = 0, all = 0, own;
@@ -81,7 +89,8 @@ static double other_time(const struct profile *p, const struct analysis_point *p
 		const struct profile_run_experiment *x = &p->experiments[i];
 
 		for (size_t k = 0; k < x->n_points && x->x.speedup == 0 && !x->x.slowed; k++)
-			if (x->points[k].kind == PROFILE_THROUGHPUT && strcmp(x->points[k].name, point->name) == 0) {
+			if (x->points[k].kind == PROFILE_THROUGHPUT &&
+			    strcmp(x->points[k].name, point->name) == 0) {
 				executed += (double)x->x.executed_ns;
 				elapsed += (double)x->x.elapsed;
 				visits += (double)x->points[k].delta;
@@ -90,7 +99,8 @@ static double other_time(const struct profile *p, const struct analysis_point *p
 	for (size_t i = 0; i < p->n_samples; i++)
 		all += wait_of(p->samples[i].location, NULL) ? 0 : (double)p->samples[i].ns;
 	own = of_line ? (double)of_line->ns : 0;
-	if (!(executed > 0) || !(visits > 0) || !(all > 0) || !(own > 0) || own > (1 - LEAST_OTHER) * all)
+	if (!(executed > 0) || !(visits > 0) || !(all > 0) || !(own > 0) ||
+	    own > (1 - LEAST_OTHER) * all)
 		return NAN;
 	*ret_part = fmin(1, executed / elapsed);
 	return executed / visits * (1 - own / all);
@@ -101,16 +111,22 @@ static double corrected(double gain, double slower)
 	return 1 - (1 - gain) / slower;
 }
 
-/* Nothing but @line was changed, so what the CPU time of all other lines has changed by is the machine's speed. Without it, what was gained. */
-static struct analysis_change gained(const struct compare_point *p, const char *before, const char *after, bool *ret_corrected)
+/* Nothing but @line was changed, so what the CPU time of all other lines has changed by is the
+ * machine's speed. Without it, what was gained. */
+static struct analysis_change gained(const struct compare_point *p, const char *before,
+				     const char *after, bool *ret_corrected)
 {
-	double part, part_after, slower = other_time(p->new, p->after, after, &part_after) / other_time(p->old, p->before, before, &part);
+	double part, part_after,
+		slower = other_time(p->new, p->after, after, &part_after) /
+			 other_time(p->old, p->before, before, &part);
 
 	*ret_corrected = isfinite(slower) && slower > 0;
 	if (!*ret_corrected)
 		return p->gain;
 	slower = pow(slower, (part + part_after) / 2);
-	return (struct analysis_change){corrected(p->steady.effect, slower), corrected(p->steady.low, slower), corrected(p->steady.high, slower)};
+	return (struct analysis_change){corrected(p->steady.effect, slower),
+					corrected(p->steady.low, slower),
+					corrected(p->steady.high, slower)};
 }
 
 /* What the line is called after the change. */
@@ -124,7 +140,8 @@ static const char *name_after(const struct compare_point *p, const struct analys
 
 struct promise compare_promise(const struct compare_point *p, const char *line, double speedup)
 {
-	struct promise ret = {.predicted = {NAN, NAN, NAN}, .gained = p->gain, .gap = NAN, .gap_half = NAN};
+	struct promise ret = {
+		.predicted = {NAN, NAN, NAN}, .gained = p->gain, .gap = NAN, .gap_half = NAN};
 	const struct analysis_line *found = compare_called(p->before, line);
 
 	if (found) {
@@ -132,12 +149,16 @@ struct promise compare_promise(const struct compare_point *p, const char *line, 
 		ret.gained = gained(p, found->selected, name_after(p, found), &ret.corrected);
 	}
 	ret.gap = ret.gained.effect - ret.predicted.effect;
-	ret.gap_half = hypot((ret.gained.high - ret.gained.low) / 2, (ret.predicted.high - ret.predicted.low) / 2);
+	ret.gap_half = hypot((ret.gained.high - ret.gained.low) / 2,
+			     (ret.predicted.high - ret.predicted.low) / 2);
 	if (isnan(ret.gap) || isnan(ret.gap_half))
 		ret.outcome = PROMISE_UNKNOWN;
 	else if (fabs(ret.gap) > ret.gap_half)
 		ret.outcome = PROMISE_BROKEN;
 	else
-		ret.outcome = ret.gap_half > fmax(WIDEST_GAP, WIDEST_SHARE * fabs(ret.predicted.effect)) ? PROMISE_OPEN : PROMISE_CAME_TRUE;
+		ret.outcome =
+			ret.gap_half > fmax(WIDEST_GAP, WIDEST_SHARE * fabs(ret.predicted.effect))
+				? PROMISE_OPEN
+				: PROMISE_CAME_TRUE;
 	return ret;
 }

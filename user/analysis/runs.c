@@ -15,7 +15,8 @@
 #define MAX_LINES 16384
 
 /* Shares by the runs' sample logs. False if there is none (a killed run). */
-static bool shares_from_log(const struct profile *p, const struct collection *c, struct line_info *info)
+static bool shares_from_log(const struct profile *p, const struct collection *c,
+			    struct line_info *info)
 {
 	double total = 0;
 
@@ -36,8 +37,10 @@ static bool shares_from_log(const struct profile *p, const struct collection *c,
 	return true;
 }
 
-/* Of the run's time, the part in which at least one thread waited there. It is at most all, and at most what all threads waited together. */
-static void share_of_waits(const struct profile *p, const struct collection *c, struct line_info *info)
+/* Of the run's time, the part in which at least one thread waited there. It is at most all, and at
+ * most what all threads waited together. */
+static void share_of_waits(const struct profile *p, const struct collection *c,
+			   struct line_info *info)
 {
 	double by_kind[WAIT_KINDS] = {0};
 
@@ -50,13 +53,15 @@ static void share_of_waits(const struct profile *p, const struct collection *c, 
 		double waited = !place ? by_kind[kind] : s ? (double)s->ns : 0;
 
 		if (kind)
-			info[i].share = p->runtime_ns ? fmin(1, waited / (double)p->runtime_ns) : NAN;
+			info[i].share =
+				p->runtime_ns ? fmin(1, waited / (double)p->runtime_ns) : NAN;
 	}
 }
 
-/* Shares as the experiments saw them: of the samples in all experiments, those in the line, in the experiments that watched
- * it, scaled up. */
-static void shares_from_experiments(const struct profile *p, const struct collection *c, struct line_info *info)
+/* Shares as the experiments saw them: of the samples in all experiments, those in the line, in the
+ * experiments that watched it, scaled up. */
+static void shares_from_experiments(const struct profile *p, const struct collection *c,
+				    struct line_info *info)
 {
 	for (size_t i = 0; i < p->n_experiments; i++) {
 		const struct profile_experiment *x = &p->experiments[i].x;
@@ -71,11 +76,13 @@ static void shares_from_experiments(const struct profile *p, const struct collec
 		info[i].share = info[i].seen > 0 ? fmin(1, info[i].share / info[i].seen) : NAN;
 }
 
-static void describe_lines(const struct profile *p, const struct collection *c, struct line_info *info)
+static void describe_lines(const struct profile *p, const struct collection *c,
+			   struct line_info *info)
 {
 	for (size_t i = 0; i < c->n_obs; i++)
 		if (!info[c->obs[i].line].function)
-			info[c->obs[i].line].function = p->experiments[c->obs[i].experiment].x.function;
+			info[c->obs[i].line].function =
+				p->experiments[c->obs[i].experiment].x.function;
 	if (!shares_from_log(p, c, info))
 		shares_from_experiments(p, c, info);
 	share_of_waits(p, c, info);
@@ -88,7 +95,8 @@ static void find_times(const struct profile *p, const struct collection *c, stru
 	for (size_t i = 0; i < c->n_lines; i++) {
 		const struct profile_samples *s = profile_find_samples(p, c->lines[i]);
 
-		/* Waits are drawn from all that there were so far, not from those of a moment: their experiments are everywhere. */
+		/* Waits are drawn from all that there were so far, not from those of a moment:
+		 * their experiments are everywhere. */
 		run->line_ns[i] = s && s->ns && !wait_of(c->lines[i], NULL) ? (double)s->ns : NAN;
 	}
 }
@@ -112,9 +120,11 @@ static void held_add(struct held *h, const struct profile_experiment *x)
 static double held_share(const struct held *h, const struct profile *p)
 {
 	const struct profile_machine *m = &p->machine;
-	double used = (double)m->scope_ns + (double)m->foreign_ns, share = h->of_ns > 0 ? h->ns / h->of_ns : 0;
+	double used = (double)m->scope_ns + (double)m->foreign_ns,
+	       share = h->of_ns > 0 ? h->ns / h->of_ns : 0;
 
-	if (m->scope_of_ns && (double)m->scope_of_ns - used >= CPUS_TO_SPARE * (double)p->runtime_ns)
+	if (m->scope_of_ns &&
+	    (double)m->scope_of_ns - used >= CPUS_TO_SPARE * (double)p->runtime_ns)
 		return 0;
 	return share > ANALYSIS_HELD_LEAST ? share : 0;
 }
@@ -145,15 +155,16 @@ static int find_held(const struct profile *p, const struct collection *c, struct
 	return 0;
 }
 
-/* How long the waits of a place were on average, over experiments: logs, since what grows with the speedup does so by a factor, and those at 100 %
- * would otherwise make the scatter. */
+/* How long the waits of a place were on average, over experiments: logs, since what grows with the
+ * speedup does so by a factor, and those at 100 % would otherwise make the scatter. */
 struct lengths {
 	double n, sum, squares, waits;
 };
 
 #define WAITS_WANTED 30
 #define MUCH_LONGER 1.25
-#define SURELY 4.0 /* standard errors: other programs make waits for a process longer, at any speedup */
+#define SURELY \
+	4.0 /* standard errors: other programs make waits for a process longer, at any speedup */
 
 static double lengths_mean(const struct lengths *l)
 {
@@ -176,7 +187,8 @@ static bool much_longer(const struct lengths *than, const struct lengths *l)
 	return by > log(MUCH_LONGER) && by > SURELY * sqrt(lengths_error(l) + lengths_error(than));
 }
 
-/* Finds waits that did not occur in their experiments, and waits that get longer if the program is paused more. */
+/* Finds waits that did not occur in their experiments, and waits that get longer if the program is
+ * paused more. */
 static int judge_waits(const struct profile *p, const struct collection *c, struct run_info *run)
 {
 	/* Of each line at 0 %, at a half and more, and between. */
@@ -186,8 +198,11 @@ static int judge_waits(const struct profile *p, const struct collection *c, stru
 		return -ENOMEM;
 	for (size_t i = 0; i < p->n_experiments; i++) {
 		const struct profile_experiment *x = &p->experiments[i].x;
-		struct lengths *l = &all[c->line_of[i]][x->speedup > 0 ? 1 + (x->speedup < 0.5) : 0];
-		double mean = x->waits && x->selected_ns ? log((double)x->selected_ns / (double)x->waits) : 0;
+		struct lengths *l =
+			&all[c->line_of[i]][x->speedup > 0 ? 1 + (x->speedup < 0.5) : 0];
+		double mean = x->waits && x->selected_ns
+				      ? log((double)x->selected_ns / (double)x->waits)
+				      : 0;
 
 		l->waits += (double)x->waits;
 		l->n += x->waits > 0;
@@ -211,14 +226,18 @@ static int judge_waits(const struct profile *p, const struct collection *c, stru
 /* Of the CPUs' time, what the program's threads take where there is none to spare. */
 #define CPUS_SHORT 0.8
 
-/* Did paused threads leave their CPUs to others that waited for one? There is R4 (bpf/README.md) where a pause keeps the CPU, only. */
+/* Did paused threads leave their CPUs to others that waited for one? There is R4 (bpf/README.md)
+ * where a pause keeps the CPU, only. */
 static bool lends_cpus(const struct profile *p)
 {
-	double cpus = (double)p->machine.own_of_ns / (double)p->runtime_ns, executed = 0, elapsed = 0, threads = 0;
+	double cpus = (double)p->machine.own_of_ns / (double)p->runtime_ns, executed = 0,
+	       elapsed = 0, threads = 0;
 
 	for (size_t i = 0; i < p->n_experiments; i++) {
 		const struct profile_experiment *x = &p->experiments[i].x;
-		const char *pay = p->experiments[i].run < p->n_runs ? p->runs[p->experiments[i].run].pay : NULL;
+		const char *pay = p->experiments[i].run < p->n_runs
+					  ? p->runs[p->experiments[i].run].pay
+					  : NULL;
 
 		if (!pay || strcmp(pay, "sleep") != 0)
 			continue;
@@ -228,12 +247,14 @@ static bool lends_cpus(const struct profile *p)
 		executed += (double)x->executed_ns;
 		elapsed += (double)x->elapsed;
 	}
-	return p->machine.own_of_ns && threads > cpus + 0.5 && executed > CPUS_SHORT * cpus * elapsed;
+	return p->machine.own_of_ns && threads > cpus + 0.5 &&
+	       executed > CPUS_SHORT * cpus * elapsed;
 }
 
 /* A thread that spins is paused like others: of what all owe, the part that somebody has taken. */
 #define PAUSED 0.02
-/* And it executes while another thread does. If only one at a time can, this many execute on average at most. */
+/* And it executes while another thread does. If only one at a time can, this many execute on
+ * average at most. */
 #define ONE_AT_A_TIME 1.02
 
 /* Was there nobody to spin for? */
@@ -267,15 +288,20 @@ double analysis_throttled(const struct profile *p)
 	return elapsed > 0 ? sum / elapsed : 0;
 }
 
-int run_info_make(const struct profile *p, const struct collection *c, size_t n_points, double elapsed_s, struct run_info *run)
+int run_info_make(const struct profile *p, const struct collection *c, size_t n_points,
+		  double elapsed_s, struct run_info *run)
 {
 	run->lines = calloc(c->n_lines + 1, sizeof(*run->lines));
 	run->line_ns = calloc(c->n_lines + 1, sizeof(*run->line_ns));
 	if (!run->lines || !run->line_ns)
 		return -ENOMEM;
-	run->max_lines = n_points && MAX_LINES / n_points < MAX_LINES_PER_POINT ? MAX_LINES / n_points : MAX_LINES_PER_POINT;
+	run->max_lines = n_points && MAX_LINES / n_points < MAX_LINES_PER_POINT
+				 ? MAX_LINES / n_points
+				 : MAX_LINES_PER_POINT;
 	run->elapsed_s = elapsed_s;
-	run->undecided = analysis_throttled(p) > ANALYSIS_THROTTLED_LEAST ? UNDECIDED_QUOTA : lends_cpus(p) ? UNDECIDED_LENT : UNDECIDED_OPEN;
+	run->undecided = analysis_throttled(p) > ANALYSIS_THROTTLED_LEAST ? UNDECIDED_QUOTA
+			 : lends_cpus(p)				  ? UNDECIDED_LENT
+									  : UNDECIDED_OPEN;
 	run->alone = was_alone(p);
 	describe_lines(p, c, run->lines);
 	find_times(p, c, run);

@@ -12,9 +12,11 @@
 #define MIN_FREEDOM 8
 /* Student's t of a slope that is no chance. */
 #define SURE 2.5
-/* What CPU time may change with the speedup, of what the time per visit does; what is seen of that, the intervals allow for. */
+/* What CPU time may change with the speedup, of what the time per visit does; what is seen of that,
+ * the intervals allow for. */
 #define INDEPENDENT 0.15
-/* ... and of how much longer pauses make the real time, which is mostly much more. Who waits and spins executes in a third of that, or in all. */
+/* ... and of how much longer pauses make the real time, which is mostly much more. Who waits and
+ * spins executes in a third of that, or in all. */
 #define OF_PAUSES 0.2
 /* More of what is left of the effects, and they are not independent. */
 #define MOST_FOLLOWING 0.3
@@ -25,8 +27,9 @@
 /* Fewer of a line are no baseline. */
 #define MIN_OWN_ZEROS 3
 
-/* Logs of an experiment's CPU time per visit (x), effective time per visit (y) and of how much longer the real time is (z), or of their means in a
- * cell: the experiments at 0 %, or of one line at one speedup. */
+/* Logs of an experiment's CPU time per visit (x), effective time per visit (y) and of how much
+ * longer the real time is (z), or of their means in a cell: the experiments at 0 %, or of one line
+ * at one speedup. */
 struct triple {
 	double x, y, z, weight;
 };
@@ -41,11 +44,13 @@ struct trend {
 	double zz, explained, left, lines, freedom;
 };
 
-/* Of cells against the line's own experiments at 0 %, or all. What such a mean is off by is off in all cells that it is compared with. With r, what
- * is left of y when the machine's speed is taken out. */
+/* Of cells against the line's own experiments at 0 %, or all. What such a mean is off by is off in
+ * all cells that it is compared with. With r, what is left of y when the machine's speed is taken
+ * out. */
 struct contrast {
 	double xx, yy, rr, xr;
-	double noise, deviation; /* of such a sum of squares, of noise whose variance is 1: mean, and standard deviation squared */
+	double noise, deviation; /* of such a sum of squares, of noise whose variance is 1: mean,
+				    and standard deviation squared */
 	double noise_xr;	 /* of xr, of such noise in x alone: variance */
 };
 
@@ -102,8 +107,8 @@ static void scatter_add(struct scatter *s, const struct triple *v, size_t n)
 }
 
 /* One line's cells; @all: the mean of all lines' experiments at 0 %. */
-static void compare_line(const struct observation *obs, const struct triple *v, size_t n, const struct triple *all, double slope,
-			 struct contrast *ret)
+static void compare_line(const struct observation *obs, const struct triple *v, size_t n,
+			 const struct triple *all, double slope, struct contrast *ret)
 {
 	struct triple zero = *all;
 	double common = 0, slanted = 0;
@@ -139,7 +144,8 @@ static void compare_line(const struct observation *obs, const struct triple *v, 
 	ret->noise_xr += slanted * slanted / zero.weight;
 }
 
-/* How one line's CPU time goes with the pauses: around its mean, which hangs on nothing. @all as above. */
+/* How one line's CPU time goes with the pauses: around its mean, which hangs on nothing. @all as
+ * above. */
 static void trend_add(struct trend *t, const struct triple *v, size_t n, const struct triple *all)
 {
 	struct triple mean = {0}, own = mean_of(v, n);
@@ -166,16 +172,18 @@ static void trend_add(struct trend *t, const struct triple *v, size_t n, const s
 	t->freedom += (double)got - 2;
 }
 
-/* Does x not follow z? Noise is all that a straight line leaves, also between cells: a machine that is slow now and then is so for one cell more than
- * for another. */
+/* Does x not follow z? Noise is all that a straight line leaves, also between cells: a machine that
+ * is slow now and then is so for one cell more than for another. */
 static bool level(const struct trend *t)
 {
 	double variance = t->left / t->freedom, more = t->explained - variance * t->lines;
 
-	return t->freedom > 0 && fmax(0, more) + BEYOND * variance * sqrt(2 * t->lines) <= OF_PAUSES * OF_PAUSES * t->zz;
+	return t->freedom > 0 && fmax(0, more) + BEYOND * variance * sqrt(2 * t->lines) <=
+					 OF_PAUSES * OF_PAUSES * t->zz;
 }
 
-/* Is the CPU time per visit the same at all speedups, as far as the effective time shows, which is not? */
+/* Is the CPU time per visit the same at all speedups, as far as the effective time shows, which is
+ * not? */
 static bool independent(const struct contrast *c, const struct scatter *s)
 {
 	double vx = s->xx / s->freedom, vy = s->yy / s->freedom, deviation = sqrt(c->deviation);
@@ -185,20 +193,27 @@ static bool independent(const struct contrast *c, const struct scatter *s)
 	return y > 0 && x <= INDEPENDENT * INDEPENDENT * y;
 }
 
-/* Of how much longer pauses make the real time: a thread that executes while it waits executes in a third of that, or in all. */
+/* Of how much longer pauses make the real time: a thread that executes while it waits executes in a
+ * third of that, or in all. */
 #define SPINNING 0.1
 
-/* A thousandth of F(1, n) lies beyond 10.8 n / (n - FEWER), within 6 % from n = 8 on: few experiments know little of how much they scatter. */
+/* A thousandth of F(1, n) lies beyond 10.8 n / (n - FEWER), within 6 % from n = 8 on: few
+ * experiments know little of how much they scatter. */
 #define FEWER 4.6
 
-/* Do threads execute while they wait? Said if chance would show it in one of a thousand runs, however many lines there are (chi-squared, for its
- * variance as well as it is known), and if they surely do more so than SPINNING (noncentral chi-squared, whose variance is 2 (lines + 2 lambda)). */
+/* Do threads execute while they wait? Said if chance would show it in one of a thousand runs,
+ * however many lines there are (chi-squared, for its variance as well as it is known), and if they
+ * surely do more so than SPINNING (noncentral chi-squared, whose variance is 2 (lines + 2 lambda)).
+ */
 static bool spins(const struct trend *t)
 {
-	double variance = t->left / t->freedom, chance = (t->lines + 4 * sqrt(2 * t->lines) + 6) * t->freedom / (t->freedom - FEWER);
-	double least = SPINNING * SPINNING * t->zz, deviation = sqrt(variance * (2 * t->lines * variance + 4 * least));
+	double variance = t->left / t->freedom,
+	       chance = (t->lines + 4 * sqrt(2 * t->lines) + 6) * t->freedom / (t->freedom - FEWER);
+	double least = SPINNING * SPINNING * t->zz,
+	       deviation = sqrt(variance * (2 * t->lines * variance + 4 * least));
 
-	return t->freedom >= MIN_FREEDOM && t->explained > variance * chance && t->explained - variance * t->lines > least + BEYOND * deviation;
+	return t->freedom >= MIN_FREEDOM && t->explained > variance * chance &&
+	       t->explained - variance * t->lines > least + BEYOND * deviation;
 }
 
 static double slope_of(const struct scatter *s)
@@ -218,13 +233,15 @@ static double slope_of(const struct scatter *s)
 /* What CPU time per visit changed by when the time per visit did, beyond chance. */
 static double follows(const struct contrast *c, const struct scatter *s)
 {
-	double beyond = sqrt(fmax(0, c->xr * c->xr - BEYOND * BEYOND * s->xx / s->freedom * c->noise_xr));
+	double beyond =
+		sqrt(fmax(0, c->xr * c->xr - BEYOND * BEYOND * s->xx / s->freedom * c->noise_xr));
 
 	return c->rr > 0 ? fmin(beyond / c->rr, 1) : 0;
 }
 
 /* @arg: what is told of the times, and behind it of the lengths. */
-static int find_scales(const struct observation *obs, size_t n, bool lengths, double *scales, void *arg)
+static int find_scales(const struct observation *obs, size_t n, bool lengths, double *scales,
+		       void *arg)
 {
 	struct analysis_speed *ret = arg;
 	_cleanup_free_ struct triple *v = calloc(n + 1, sizeof(*v));

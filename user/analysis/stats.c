@@ -48,7 +48,8 @@ double stats_t_tail(double t, double df)
 		return 0;
 	if (!(df > 1))
 		return 1 - 2 / M_PI * atan(fabs(t)); /* Cauchy */
-	/* Wallace (1959): the normal deviate with the same tail, good to some per cent of the tail from two degrees on. */
+	/* Wallace (1959): the normal deviate with the same tail, good to some per cent of the tail
+	 * from two degrees on. */
 	z = (8 * df + 1) / (8 * df + 3) * sqrt(df * log1p(t * t / df));
 	return erfc(z / M_SQRT2);
 }

@@ -4,7 +4,8 @@
 
 #include <stddef.h>
 
-/* The 97.5 % quantile of Student's t with @df degrees of freedom (fractions allowed; below 1 counts as 1). */
+/* The 97.5 % quantile of Student's t with @df degrees of freedom (fractions allowed; below 1 counts
+ * as 1). */
 double stats_t_quantile(double df);
 /* Two-sided tail of Student's t: how probable is |T| >= |@t| by chance. */
 double stats_t_tail(double t, double df);
@@ -14,6 +15,7 @@ double stats_chi2_80(double df);
 double stats_deviation(const double *v, size_t n);
 /* The @q quantile of @n > 0 numbers, which are reordered (sorted). */
 double stats_quantile(double *values, size_t n, double q);
-/* Benjamini and Hochberg (1995): returns the largest p-value still called a discovery among @n at false discovery rate
+/* Benjamini and Hochberg (1995): returns the largest p-value still called a discovery among @n at
+ * false discovery rate
  * @rate, or -1 for none. @p is sorted. */
 double stats_discovery_limit(double *p, size_t n, double rate);

@@ -17,8 +17,10 @@ static const struct analysis_line *find(const struct analysis_point *p, bool slo
 	return NULL;
 }
 
-/* The effect is one of less than no time: the noise of either side is independent of the other's. */
-static struct validation_level compare(const struct analysis_cell *c, const struct analysis_curve *curve)
+/* The effect is one of less than no time: the noise of either side is independent of the other's.
+ */
+static struct validation_level compare(const struct analysis_cell *c,
+				       const struct analysis_curve *curve)
 {
 	struct validation_level l = {
 		.slowed = c->speedup,
@@ -69,11 +71,13 @@ static void judge(struct validation *v, double elapsed_s)
 		say(v, VALIDATION_UNDECIDED, "too few experiments");
 	} else if (apart && flat && loses) {
 		say(v, VALIDATION_NOT_COMPARABLE,
-		    "the line gains nothing by being faster and loses by being slower: its curve has a knee at 0, or just below, and cannot be "
+		    "the line gains nothing by being faster and loses by being slower: its curve "
+		    "has a knee at 0, or just below, and cannot be "
 		    "continued; choose a line that gains");
 	} else if (bends(v)) {
 		say(v, VALIDATION_NOT_COMPARABLE,
-		    "twice as slow is not twice the loss: the program bends below 0, where another line takes over, and the curve cannot be "
+		    "twice as slow is not twice the loss: the program bends below 0, where another "
+		    "line takes over, and the curve cannot be "
 		    "continued past that");
 	} else if (apart) {
 		say(v, VALIDATION_GAP, "the slowed line does not do what the curve says");
@@ -113,7 +117,8 @@ int validation_make(const struct profile *p, uint64_t seed, struct validation *r
 			v.levels[v.n_levels++] = compare(&slow->cells[i], &fast->curve);
 	judge(&v, a.elapsed_ns / 1e9);
 	if (!was_hit(p))
-		say(&v, VALIDATION_NOT_COMPARABLE, "no sample fell into the line: nothing was tried");
+		say(&v, VALIDATION_NOT_COMPARABLE,
+		    "no sample fell into the line: nothing was tried");
 	analysis_free(&a);
 	*ret = v;
 	return 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Does the method tell the truth about one line? The line was virtually sped up, and really slowed, in the same run: the curve of the former,
- * continued below 0, is compared with the latter. Pure. */
+/* Does the method tell the truth about one line? The line was virtually sped up, and really slowed,
+ * in the same run: the curve of the former, continued below 0, is compared with the latter. Pure.
+ */
 #pragma once
 
 #include "profile/reader.h"
@@ -10,7 +11,8 @@
 /* Points that prediction and truth may be apart. */
 #define VALIDATION_BOUND 0.03
 #define VALIDATION_LEVELS 2
-/* What the experiments that slowed the line have as their line; their speedups are the share by which it was slowed. */
+/* What the experiments that slowed the line have as their line; their speedups are the share by
+ * which it was slowed. */
 #define VALIDATION_SLOWED "(slowed)"
 
 enum validation_outcome {
@@ -36,5 +38,6 @@ struct validation {
 	double missing_s; /* undecided: about how many more seconds; NaN: not known */
 };
 
-/* @p has experiments of one line, and the slowed ones. Only the first progress point with visits is looked at. -ENOMEM. */
+/* @p has experiments of one line, and the slowed ones. Only the first progress point with visits is
+ * looked at. -ENOMEM. */
 int validation_make(const struct profile *p, uint64_t seed, struct validation *ret);

@@ -10,36 +10,54 @@
 
 /* An effect is "none" if it surely lies within this. */
 #define NO_EFFECT 0.03
-/* Lines without any effect read 0 +- 0.6 points: a smaller one is the method's own error however sure its sign. */
+/* Lines without any effect read 0 +- 0.6 points: a smaller one is the method's own error however
+ * sure its sign. */
 #define SYSTEMATIC 0.01
 #define DISCOVERY_RATE 0.05
 
 const struct undecided_words undecided_words[N_UNDECIDED] = {
-	[UNDECIDED_BURSTS] = {"undecided (bursts)", "visits come in bursts, choose a point that is passed evenly",
-			      "The average of few large numbers and many small ones says little, however wide its interval."},
+	[UNDECIDED_BURSTS] = {"undecided (bursts)",
+			      "visits come in bursts, choose a point that is passed evenly",
+			      "The average of few large numbers and many small ones says little, "
+			      "however wide its interval."},
 	[UNDECIDED_LENT] =
-		{"undecided (slept)", "paused threads slept while others waited for a CPU, use --pay spin or --pay hold",
-		 "There were more threads than CPUs, and those that went on used the paused threads' CPUs, as they would not in the faster "
+		{"undecided (slept)",
+		 "paused threads slept while others waited for a CPU, use --pay spin or --pay hold",
+		 "There were more threads than CPUs, and those that went on used the paused "
+		 "threads' CPUs, as they would not in the faster "
 		 "program. Effects can be off by any amount."},
-	[UNDECIDED_QUOTA] = {"not measurable (quota)", "the control group used up its CPU quota, run it with a larger quota or none",
-			     "A pause on a CPU is charged to the quota as well, and a thread that sleeps its pause leaves its quota to the others. "
-			     "Effects can be "
-			     "off by any amount. While the quota is what limits the program, a line is worth its share of the CPU time."},
-	[UNDECIDED_INJECT] =
-		{"not measurable without --inject", "paused threads that should have slept were held on CPUs that others wanted, use --inject=auto",
-		 "What waits for such a CPU stands still meanwhile, so that effects come out far too small. A signal handler in the process lets "
-		 "its threads sleep. Or leave two CPUs free."},
-	[UNDECIDED_HELD] =
-		{"undecided (held)", "paused threads that should have slept were held on CPUs that others wanted, leave two CPUs free",
-		 "What waits for such a CPU stands still meanwhile, so that effects come out far too small. The threads have no signal handler that "
-		 "would let them sleep: their program uses the signal itself, or it filters system calls."},
+	[UNDECIDED_QUOTA] =
+		{"not measurable (quota)",
+		 "the control group used up its CPU quota, run it with a larger quota or none",
+		 "A pause on a CPU is charged to the quota as well, and a thread that sleeps its "
+		 "pause leaves its quota to the others. "
+		 "Effects can be "
+		 "off by any amount. While the quota is what limits the program, a line is worth "
+		 "its share of the CPU time."},
+	[UNDECIDED_INJECT] = {"not measurable without --inject",
+			      "paused threads that should have slept were held on CPUs that others "
+			      "wanted, use --inject=auto",
+			      "What waits for such a CPU stands still meanwhile, so that effects "
+			      "come out far too small. A signal handler in the process lets "
+			      "its threads sleep. Or leave two CPUs free."},
+	[UNDECIDED_HELD] = {"undecided (held)",
+			    "paused threads that should have slept were held on CPUs that others "
+			    "wanted, leave two CPUs free",
+			    "What waits for such a CPU stands still meanwhile, so that effects "
+			    "come out far too small. The threads have no signal handler that "
+			    "would let them sleep: their program uses the signal itself, or it "
+			    "filters system calls."},
 	[UNDECIDED_ABSENT] = {"not seen", "no such wait ended in its experiments, try --what all",
-			      "Threads do not wait for that there; or what ends the waits is a thread of the program itself: then that thread's "
+			      "Threads do not wait for that there; or what ends the waits is a "
+			      "thread of the program itself: then that thread's "
 			      "lines are what to try."},
-	[UNDECIDED_DEPENDS] =
-		{"not measurable", "its waits depend on the program, try the lines that run, or --follow what it waits for",
-		 "The waits got longer in the experiments that made them count as shorter: what ends them waits for this program in turn, such as a "
-		 "proxy between two of its threads. With such a process in scope, what that does counts instead."},
+	[UNDECIDED_DEPENDS] = {"not measurable",
+			       "its waits depend on the program, try the lines that run, or "
+			       "--follow what it waits for",
+			       "The waits got longer in the experiments that made them count as "
+			       "shorter: what ends them waits for this program in turn, such as a "
+			       "proxy between two of its threads. With such a process in scope, "
+			       "what that does counts instead."},
 };
 
 const char *verdict_name(enum verdict v)
@@ -54,7 +72,8 @@ const char *verdict_name(enum verdict v)
 	return names[v];
 }
 
-/* Speedups are what the run had on its grid: the nearest one stands for the column if it is this near. */
+/* Speedups are what the run had on its grid: the nearest one stands for the column if it is this
+ * near. */
 #define NEAR 0.05
 
 static const struct analysis_cell *cell_near(const struct analysis_line *line, double speedup)
@@ -80,16 +99,19 @@ struct analysis_change analysis_shown(const struct analysis_line *line, size_t i
 
 	if (isfinite(c->at[i].low) && (measured || cell))
 		return c->at[i];
-	return cell ? (struct analysis_change){cell->effect, cell->low, cell->high} : (struct analysis_change){NAN, NAN, NAN};
+	return cell ? (struct analysis_change){cell->effect, cell->low, cell->high}
+		    : (struct analysis_change){NAN, NAN, NAN};
 }
 
-/* Shown as effect +- half of the interval's width: both that and the interval itself leave out 0. False without an interval. */
+/* Shown as effect +- half of the interval's width: both that and the interval itself leave out 0.
+ * False without an interval. */
 static bool excludes_zero(double effect, double low, double high, double sign)
 {
 	return sign * effect > (high - low) / 2 && sign * low > 0 && sign * high > 0;
 }
 
-/* Does an interval that the reader sees say so, too? Of the columns; where none is filled (a run at one small speedup), of the cells. */
+/* Does an interval that the reader sees say so, too? Of the columns; where none is filled (a run at
+ * one small speedup), of the cells. */
 static bool is_shown(const struct analysis_line *line, double sign)
 {
 	size_t columns = 0;
@@ -102,12 +124,15 @@ static bool is_shown(const struct analysis_line *line, double sign)
 		columns += isfinite(c.effect);
 	}
 	for (size_t i = 0; columns == 0 && i < line->n_cells; i++)
-		if (line->cells[i].speedup > 0 && excludes_zero(line->cells[i].effect, line->cells[i].low, line->cells[i].high, sign))
+		if (line->cells[i].speedup > 0 &&
+		    excludes_zero(line->cells[i].effect, line->cells[i].low, line->cells[i].high,
+				  sign))
 			return true;
 	return false;
 }
 
-/* Every quarter that was measured surely within +-3 points, and no interval that is shown outside of them. */
+/* Every quarter that was measured surely within +-3 points, and no interval that is shown outside
+ * of them. */
 static bool is_flat(const struct analysis_line *line, const struct evidence *ev)
 {
 	size_t measured = 0;
@@ -123,28 +148,33 @@ static bool is_flat(const struct analysis_line *line, const struct evidence *ev)
 
 		if (isnan(e->value))
 			continue;
-		if (!(fabs(e->value) + hypot(effect_half_width(e), fidelity_allowance(line->allow, e->value)) <= NO_EFFECT))
+		if (!(fabs(e->value) + hypot(effect_half_width(e),
+					     fidelity_allowance(line->allow, e->value)) <=
+		      NO_EFFECT))
 			return false;
 		measured++;
 	}
 	return measured > 0;
 }
 
-/* Seconds of run until the quarter that is nearest to deciding has decided: noise shrinks with the root of the number of
- * experiments, the method's own error does not. It has decided when its interval leaves what that error can make of nothing, or when it
- * lies within +-3 points. NaN: if it stays as it is, never. */
+/* Seconds of run until the quarter that is nearest to deciding has decided: noise shrinks with the
+ * root of the number of experiments, the method's own error does not. It has decided when its
+ * interval leaves what that error can make of nothing, or when it lies within +-3 points. NaN: if
+ * it stays as it is, never. */
 static double missing(const struct analysis_line *line, const struct evidence *ev, double run_s)
 {
 	double least = INFINITY;
 
 	for (size_t i = 0; i < N_QUARTERS; i++) {
 		const struct effect *e = &ev->quarters[i];
-		double half = effect_half_width(e), target, factor, size = fabs(e->value), room = NO_EFFECT - size;
+		double half = effect_half_width(e), target, factor, size = fabs(e->value),
+		       room = NO_EFFECT - size;
 		double own = fidelity_allowance(line->allow, size);
 
 		if (isnan(e->value) || isnan(half))
 			continue;
-		target = fmax(size - fidelity_allowance(line->allow, 0), room > own ? sqrt(room * room - own * own) : 0);
+		target = fmax(size - fidelity_allowance(line->allow, 0),
+			      room > own ? sqrt(room * room - own * own) : 0);
 		if (!(target > 0))
 			continue;
 		factor = half / target * (half / target);
@@ -154,7 +184,8 @@ static double missing(const struct analysis_line *line, const struct evidence *e
 	return isfinite(least) && run_s > 0 ? run_s * (least - 1) : NAN;
 }
 
-/* What the verdict speaks of: the surest point of the curve, if there is one, of the verdict's sign; else the cell. */
+/* What the verdict speaks of: the surest point of the curve, if there is one, of the verdict's
+ * sign; else the cell. */
 static void tell_best(struct analysis_line *line, size_t cell)
 {
 	double surest = 0;
@@ -163,9 +194,11 @@ static void tell_best(struct analysis_line *line, size_t cell)
 	line->best_speedup = cell != SIZE_MAX ? line->cells[cell].speedup : NAN;
 	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++) {
 		double effect = line->curve.at[k].effect, half = line->curve.at[k].high - effect;
-		bool measured = analysis_curve_speedups[k] >= line->curve.least_speedup && analysis_curve_speedups[k] <= line->curve.most_speedup;
+		bool measured = analysis_curve_speedups[k] >= line->curve.least_speedup &&
+				analysis_curve_speedups[k] <= line->curve.most_speedup;
 
-		if (!measured || isnan(half) || effect * line->best_effect < 0 || !(fabs(effect) > surest * half))
+		if (!measured || isnan(half) || effect * line->best_effect < 0 ||
+		    !(fabs(effect) > surest * half))
 			continue;
 		surest = half > 0 ? fabs(effect) / half : INFINITY;
 		line->best_effect = effect;
@@ -173,13 +206,15 @@ static void tell_best(struct analysis_line *line, size_t cell)
 	}
 }
 
-static void decide(struct analysis_line *line, const struct evidence *ev, double limit, double run_s)
+static void decide(struct analysis_line *line, const struct evidence *ev, double limit,
+		   double run_s)
 {
 	size_t best = ev->best_any;
 
 	line->verdict = VERDICT_UNDECIDED;
 	line->missing_s = NAN;
-	if (ev->chance <= limit && ev->best[ev->sign > 0] != SIZE_MAX && is_shown(line, ev->sign > 0 ? 1 : -1)) {
+	if (ev->chance <= limit && ev->best[ev->sign > 0] != SIZE_MAX &&
+	    is_shown(line, ev->sign > 0 ? 1 : -1)) {
 		size_t c = ev->best[ev->sign > 0];
 
 		if (fabs(line->cells[c].effect) >= SYSTEMATIC) {
@@ -196,7 +231,8 @@ static void decide(struct analysis_line *line, const struct evidence *ev, double
 	tell_best(line, best);
 }
 
-/* The best that is sure. Of the curve, which rests on all experiments: the luckiest of twenty cells is often just lucky. */
+/* The best that is sure. Of the curve, which rests on all experiments: the luckiest of twenty cells
+ * is often just lucky. */
 static double best_low(const struct analysis_line *line)
 {
 	double best = NAN;
@@ -211,7 +247,8 @@ static double best_low(const struct analysis_line *line)
 	return NAN;
 }
 
-/* By the lower end of the interval, unknown ones last; then by share, so that the order is a fixed one. */
+/* By the lower end of the interval, unknown ones last; then by share, so that the order is a fixed
+ * one. */
 static int by_worth(const void *a, const void *b)
 {
 	const struct analysis_line *x = a, *y = b;
@@ -252,7 +289,8 @@ static void forget_effects(struct analysis_line *line)
 	line->best_effect = line->best_speedup = NAN;
 }
 
-int verdicts(struct analysis_line *lines, const struct evidence *evidence, size_t n, enum undecided why, double run_s)
+int verdicts(struct analysis_line *lines, const struct evidence *evidence, size_t n,
+	     enum undecided why, double run_s)
 {
 	_cleanup_free_ double *chances = calloc(n + 1, sizeof(*chances));
 	size_t known = 0;
@@ -272,7 +310,8 @@ int verdicts(struct analysis_line *lines, const struct evidence *evidence, size_
 			lines[i].verdict = VERDICT_UNDECIDED;
 			lines[i].missing_s = NAN;
 		}
-		if (lines[i].held > 0 || lines[i].undecided >= UNDECIDED_ABSENT || lines[i].undecided == UNDECIDED_QUOTA)
+		if (lines[i].held > 0 || lines[i].undecided >= UNDECIDED_ABSENT ||
+		    lines[i].undecided == UNDECIDED_QUOTA)
 			forget_effects(&lines[i]);
 	}
 	qsort(lines, n, sizeof(*lines), by_worth);

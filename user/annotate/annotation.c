@@ -55,11 +55,14 @@ static int move_samples(struct annotation *a)
 	for (size_t i = 0; i < a->flow.n; i++)
 		a->samples[a->culprits.waited[i]] += a->found[i];
 	for (size_t i = 0; i < a->flow.n; i++)
-		a->possible[i] = culprits_of(&a->culprits, i, a->culprits.waited[i] == i && a->found[i] >= FOUND_THERE * a->samples[i]);
+		a->possible[i] = culprits_of(&a->culprits, i,
+					     a->culprits.waited[i] == i &&
+						     a->found[i] >= FOUND_THERE * a->samples[i]);
 	return 0;
 }
 
-int annotation_make(const struct elf_object *o, const struct elf_symbol *s, const struct annotation_sample *samples, size_t n, bool kernel,
+int annotation_make(const struct elf_object *o, const struct elf_symbol *s,
+		    const struct annotation_sample *samples, size_t n, bool kernel,
 		    struct annotation *ret, struct error *e)
 {
 	_cleanup_(annotation_free) struct annotation a = {0};
@@ -68,7 +71,8 @@ int annotation_make(const struct elf_object *o, const struct elf_symbol *s, cons
 	if (r == 0)
 		r = code_open(o, s->addr, a.flow.size, &a.code);
 	if (r < 0)
-		return r == -ENOMEM ? fail(e, ENOMEM, "out of memory") : fail(e, -r, "the code of '%s' is not in the file", s->name);
+		return r == -ENOMEM ? fail(e, ENOMEM, "out of memory")
+				    : fail(e, -r, "the code of '%s' is not in the file", s->name);
 	a.skid = skid_measure();
 	a.found = calloc(a.flow.n + 1, sizeof(*a.found));
 	a.called = calloc(a.flow.n + 1, sizeof(*a.called));
@@ -76,7 +80,8 @@ int annotation_make(const struct elf_object *o, const struct elf_symbol *s, cons
 		return fail(e, ENOMEM, "out of memory");
 	place(&a, samples, n);
 	if (model_make(&a.flow, &a.code, a.found, NULL, &a.model, &a.unmodelled) == -ENOMEM ||
-	    culprits_find(&a.flow, &a.code, a.model.ports, kernel, a.skid, &a.culprits) < 0 || move_samples(&a) < 0)
+	    culprits_find(&a.flow, &a.code, a.model.ports, kernel, a.skid, &a.culprits) < 0 ||
+	    move_samples(&a) < 0)
 		return fail(e, ENOMEM, "out of memory");
 	*ret = a;
 	a = (struct annotation){0};
@@ -84,14 +89,16 @@ int annotation_make(const struct elf_object *o, const struct elf_symbol *s, cons
 }
 
 /* "call memcpy" */
-static bool put_target(const struct annotation *a, const struct elf_object *o, const struct code_instruction *x, ZydisMnemonic mnemonic, char *text,
+static bool put_target(const struct annotation *a, const struct elf_object *o,
+		       const struct code_instruction *x, ZydisMnemonic mnemonic, char *text,
 		       size_t size)
 {
 	_cleanup_free_ char *name = NULL;
 	struct elf_symbol s;
 
 	if (x->target - a->flow.start < a->flow.size) {
-		(void)snprintf(text, size, "%s %" PRIx64, ZydisMnemonicGetString(mnemonic), x->target);
+		(void)snprintf(text, size, "%s %" PRIx64, ZydisMnemonicGetString(mnemonic),
+			       x->target);
 		return true;
 	}
 	if (elf_object_function_at(o, x->target, &s) < 0)
@@ -101,7 +108,8 @@ static bool put_target(const struct annotation *a, const struct elf_object *o, c
 	return true;
 }
 
-void annotation_text(const struct annotation *a, const struct elf_object *o, size_t instruction, char *text, size_t size)
+void annotation_text(const struct annotation *a, const struct elf_object *o, size_t instruction,
+		     char *text, size_t size)
 {
 	const struct code_instruction *x = &a->flow.all[instruction];
 	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
@@ -111,11 +119,14 @@ void annotation_text(const struct annotation *a, const struct elf_object *o, siz
 	size_t at = x->at - a->code.start;
 
 	(void)snprintf(text, size, "(bad)");
-	if (!ZYAN_SUCCESS(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ||
+	if (!ZYAN_SUCCESS(
+		    ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ||
 	    !ZYAN_SUCCESS(ZydisFormatterInit(&formatter, ZYDIS_FORMATTER_STYLE_INTEL)) ||
-	    !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, a->code.bytes + at, a->code.size - at, &d, operands)))
+	    !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, a->code.bytes + at, a->code.size - at,
+						 &d, operands)))
 		return;
 	if (x->direct && put_target(a, o, x, d.mnemonic, text, size))
 		return;
-	(void)ZydisFormatterFormatInstruction(&formatter, &d, operands, d.operand_count_visible, text, size, x->at, NULL);
+	(void)ZydisFormatterFormatInstruction(&formatter, &d, operands, d.operand_count_visible,
+					      text, size, x->at, NULL);
 }

@@ -8,14 +8,16 @@
 
 #define NONE UINT32_MAX
 
-/* An edge of the graph without directions: a block, an edge of the flow, what was added, or a capping edge of the algorithm. */
+/* An edge of the graph without directions: a block, an edge of the flow, what was added, or a
+ * capping edge of the algorithm. */
 struct edge {
 	uint32_t ends[2];
 	uint32_t class, recent_class, recent_size;
 	uint32_t above, below; /* in the list of brackets that it is in */
 };
 
-/* A list of brackets: back edges from below a node to above it. The top is the last one that came. */
+/* A list of brackets: back edges from below a node to above it. The top is the last one that came.
+ */
 struct list {
 	uint32_t top, bottom, size;
 };
@@ -40,8 +42,8 @@ struct graph {
 	uint32_t n_classes;
 };
 
-/* Two nodes for each block, where it is entered and where it is left; one for entry and exit, which are joined: an edge from the exit to the entry
- * would be in each cycle through both. */
+/* Two nodes for each block, where it is entered and where it is left; one for entry and exit, which
+ * are joined: an edge from the exit to the entry would be in each cycle through both. */
 static uint32_t entered(uint32_t block)
 {
 	return 2 * block;
@@ -49,7 +51,8 @@ static uint32_t entered(uint32_t block)
 
 static uint32_t left(const struct flow *f, uint32_t block)
 {
-	return block == flow_entry(f) || block == flow_exit(f) ? 2 * (uint32_t)f->n_blocks : 2 * block + 1;
+	return block == flow_entry(f) || block == flow_exit(f) ? 2 * (uint32_t)f->n_blocks
+							       : 2 * block + 1;
 }
 
 static uint32_t target(const struct flow *f, uint32_t block)
@@ -59,11 +62,16 @@ static uint32_t target(const struct flow *f, uint32_t block)
 
 static void add_edge(struct graph *g, uint32_t from, uint32_t to)
 {
-	g->edges[g->n_edges++] = (struct edge){.ends = {from, to}, .class = NONE, .recent_class = NONE, .above = NONE, .below = NONE};
+	g->edges[g->n_edges++] = (struct edge){.ends = {from, to},
+					       .class = NONE,
+					       .recent_class = NONE,
+					       .above = NONE,
+					       .below = NONE};
 }
 
 /* Marks the blocks from which the exit is reached, going back from @block. */
-static void mark_leaving(const struct flow *f, const uint32_t *into, const uint32_t *begin, uint32_t block, bool *leaving, uint32_t *stack)
+static void mark_leaving(const struct flow *f, const uint32_t *into, const uint32_t *begin,
+			 uint32_t block, bool *leaving, uint32_t *stack)
 {
 	size_t depth = 0;
 
@@ -83,11 +91,13 @@ static void mark_leaving(const struct flow *f, const uint32_t *into, const uint3
 	}
 }
 
-/* What never comes to an end still is left, by a signal or with the thread: a block of each such loop gets an edge to the exit. */
+/* What never comes to an end still is left, by a signal or with the thread: a block of each such
+ * loop gets an edge to the exit. */
 static int add_exits(const struct flow *f, struct graph *g)
 {
 	size_t n = f->n_blocks + 2;
-	_cleanup_free_ uint32_t *into = calloc(f->n_edges + 1, sizeof(*into)), *begin = calloc(n + 2, sizeof(*begin)),
+	_cleanup_free_ uint32_t *into = calloc(f->n_edges + 1, sizeof(*into)),
+				*begin = calloc(n + 2, sizeof(*begin)),
 				*stack = calloc(n, sizeof(*stack));
 	_cleanup_free_ bool *leaving = calloc(n, sizeof(*leaving));
 
@@ -131,7 +141,8 @@ static int make_graph(const struct flow *f, struct graph *g)
 	for (uint32_t b = 0; b < n; b++)
 		add_edge(g, is_live(f, b) ? entered(b) : NONE, left(f, b));
 	for (size_t i = 0; i < f->n_edges; i++)
-		add_edge(g, is_live(f, f->edges[i].from) ? left(f, f->edges[i].from) : NONE, target(f, f->edges[i].to));
+		add_edge(g, is_live(f, f->edges[i].from) ? left(f, f->edges[i].from) : NONE,
+			 target(f, f->edges[i].to));
 	r = add_exits(f, g);
 	if (r < 0)
 		return r;
@@ -169,7 +180,8 @@ static uint32_t other_end(const struct edge *e, uint32_t node)
 /* Numbers the nodes from @root on, depth first. */
 static int walk(struct graph *g, uint32_t root)
 {
-	_cleanup_free_ uint32_t *stack = calloc(g->n_nodes, sizeof(*stack)), *at = calloc(g->n_nodes, sizeof(*at));
+	_cleanup_free_ uint32_t *stack = calloc(g->n_nodes, sizeof(*stack)),
+				*at = calloc(g->n_nodes, sizeof(*at));
 	uint32_t depth = 0, number = 0;
 
 	if (!stack || !at)
@@ -251,7 +263,8 @@ static void new_class(struct graph *g, uint32_t *class)
 	*class = g->n_classes++;
 }
 
-/* The least numbers that back edges go to: from the node itself, from below one child, and from below another one. */
+/* The least numbers that back edges go to: from the node itself, from below one child, and from
+ * below another one. */
 struct highs {
 	uint32_t own, first, second;
 };
@@ -279,7 +292,8 @@ static struct highs find_highs(const struct graph *g, uint32_t v)
 	return h;
 }
 
-/* The brackets of the node: those of its children, without those that end here, and with those that begin here. */
+/* The brackets of the node: those of its children, without those that end here, and with those that
+ * begin here. */
 static void gather(struct graph *g, uint32_t v)
 {
 	struct node *node = &g->nodes[v];
@@ -372,7 +386,8 @@ static int take(const struct flow *f, const struct graph *g, struct classes *ret
 
 		if (class != NONE && number[class] == 0)
 			number[class] = ++ret->n;
-		*(i < n ? &ret->blocks[i] : &ret->edges[i - n]) = class == NONE ? CLASS_NONE : number[class] - 1;
+		*(i < n ? &ret->blocks[i] : &ret->edges[i - n]) =
+			class == NONE ? CLASS_NONE : number[class] - 1;
 	}
 	return 0;
 }

@@ -35,7 +35,8 @@ static void go_on(struct certain *x, uint32_t block, uint32_t i)
 	for (uint32_t k = b->out; k < b->out + b->n_out; k++) {
 		const struct flow_edge *e = &x->f->edges[k];
 
-		if ((e->kind == FLOW_FALL || e->kind == FLOW_TAKEN) && e->to < x->f->n_blocks && !x->sure[x->f->blocks[e->to].first])
+		if ((e->kind == FLOW_FALL || e->kind == FLOW_TAKEN) && e->to < x->f->n_blocks &&
+		    !x->sure[x->f->blocks[e->to].first])
 			x->stack[x->depth++] = e->to;
 	}
 }
@@ -60,12 +61,14 @@ static void choose(const struct certain *x, const struct classes *c, size_t *bes
 		if (!at)
 			continue;
 		for (uint32_t i = f->blocks[b].first; i < f->blocks[b].first + f->blocks[b].n; i++)
-			if (x->sure[i] && f->all[i].cost < CODE_NOP5 && (*at == SIZE_MAX || f->all[i].cost < f->all[*at].cost))
+			if (x->sure[i] && f->all[i].cost < CODE_NOP5 &&
+			    (*at == SIZE_MAX || f->all[i].cost < f->all[*at].cost))
 				*at = i;
 	}
 }
 
-int counted_places(const struct flow *f, const struct classes *c, const double *found, bool begins, struct counted_place **ret, size_t *ret_n)
+int counted_places(const struct flow *f, const struct classes *c, const double *found, bool begins,
+		   struct counted_place **ret, size_t *ret_n)
 {
 	/* An edge puts its block there once at most. */
 	_cleanup_free_ uint32_t *stack = calloc(f->n_edges + 1, sizeof(*stack));

@@ -11,7 +11,8 @@
 /* So many instructions back something may still be on its way. */
 #define WINDOW 16
 #define LINE_BYTES 64
-/* Cycles for which it has to wait for a unit by the model for that to be a cause: in the model one passes in any case. */
+/* Cycles for which it has to wait for a unit by the model for that to be a cause: in the model one
+ * passes in any case. */
 #define PORTS_LEAST 2.0
 
 /* A register, whole: general ones, flags, vectors. As many bits as there are of them here. */
@@ -83,7 +84,8 @@ static void note_register(ZydisRegister r, uint64_t *set)
 }
 
 /* Relative to the next instruction, an address is written otherwise in each. */
-static ZydisDecodedOperandMem place_of(const ZydisDecodedInstruction *x, const ZydisDecodedOperand *o, uint64_t at)
+static ZydisDecodedOperandMem place_of(const ZydisDecodedInstruction *x,
+				       const ZydisDecodedOperand *o, uint64_t at)
 {
 	ZydisDecodedOperandMem m = o->mem;
 
@@ -92,12 +94,14 @@ static ZydisDecodedOperandMem place_of(const ZydisDecodedInstruction *x, const Z
 	return m;
 }
 
-static void note_memory(const ZydisDecodedInstruction *x, const ZydisDecodedOperand *o, uint64_t at, struct facts *f)
+static void note_memory(const ZydisDecodedInstruction *x, const ZydisDecodedOperand *o, uint64_t at,
+			struct facts *f)
 {
 	note_register(o->mem.base, &f->reads);
 	note_register(o->mem.index, &f->reads);
 	/* An address alone, as of lea. */
-	if (o->mem.type != ZYDIS_MEMOP_TYPE_MEM || x->meta.category == ZYDIS_CATEGORY_NOP || x->meta.category == ZYDIS_CATEGORY_WIDENOP)
+	if (o->mem.type != ZYDIS_MEMOP_TYPE_MEM || x->meta.category == ZYDIS_CATEGORY_NOP ||
+	    x->meta.category == ZYDIS_CATEGORY_WIDENOP)
 		return;
 	if (o->actions & ZYDIS_OPERAND_ACTION_MASK_READ) {
 		f->loads = true;
@@ -145,18 +149,20 @@ static bool divides(const ZydisDecodedInstruction *x)
 
 static bool waits_for_stores(const ZydisDecodedInstruction *x)
 {
-	return x->mnemonic == ZYDIS_MNEMONIC_MFENCE || x->mnemonic == ZYDIS_MNEMONIC_SFENCE || x->mnemonic == ZYDIS_MNEMONIC_LFENCE ||
-	       x->mnemonic == ZYDIS_MNEMONIC_CPUID;
+	return x->mnemonic == ZYDIS_MNEMONIC_MFENCE || x->mnemonic == ZYDIS_MNEMONIC_SFENCE ||
+	       x->mnemonic == ZYDIS_MNEMONIC_LFENCE || x->mnemonic == ZYDIS_MNEMONIC_CPUID;
 }
 
-static struct facts facts_of(const ZydisDecoder *decoder, const struct code *c, const struct code_instruction *i)
+static struct facts facts_of(const ZydisDecoder *decoder, const struct code *c,
+			     const struct code_instruction *i)
 {
 	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
 	ZydisDecodedInstruction x;
 	size_t at = i->at - c->start;
 	struct facts f = {0};
 
-	if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(decoder, c->bytes + at, c->size - at, &x, operands)))
+	if (!ZYAN_SUCCESS(
+		    ZydisDecoderDecodeFull(decoder, c->bytes + at, c->size - at, &x, operands)))
 		return f;
 	for (size_t k = 0; k < x.operand_count; k++) {
 		const ZydisDecodedOperand *o = &operands[k];
@@ -171,14 +177,16 @@ static struct facts facts_of(const ZydisDecoder *decoder, const struct code *c, 
 			note_register(o->reg.value, &f.writes);
 	}
 	f.divides = divides(&x);
-	f.locks = (x.attributes & ZYDIS_ATTRIB_HAS_LOCK) || (x.mnemonic == ZYDIS_MNEMONIC_XCHG && f.stores);
+	f.locks = (x.attributes & ZYDIS_ATTRIB_HAS_LOCK) ||
+		  (x.mnemonic == ZYDIS_MNEMONIC_XCHG && f.stores);
 	f.waits_for_stores = waits_for_stores(&x);
 	return f;
 }
 
 static bool same_place(const ZydisDecodedOperandMem *a, const ZydisDecodedOperandMem *b)
 {
-	return a->base == b->base && a->index == b->index && a->scale == b->scale && llabs(a->disp.value - b->disp.value) < 32;
+	return a->base == b->base && a->index == b->index && a->scale == b->scale &&
+	       llabs(a->disp.value - b->disp.value) < 32;
 }
 
 /* Causes of instructions that need nothing but results of others, and a unit. */
@@ -189,7 +197,8 @@ static uint16_t bit(enum culprit c)
 	return (uint16_t)(1U << c);
 }
 
-/* What a result that is not there yet may wait for: of an instruction whose own the later one reads. */
+/* What a result that is not there yet may wait for: of an instruction whose own the later one
+ * reads. */
 static uint16_t of_result(const struct facts *f)
 {
 	uint16_t all = bit(CULPRIT_DEPENDENT);
@@ -220,7 +229,8 @@ static uint16_t of_itself(const struct facts *f, const struct code_instruction *
 	return all;
 }
 
-/* Of the instructions before it in its block: those whose results it needs, whatever is in between, and a store that it loads from. */
+/* Of the instructions before it in its block: those whose results it needs, whatever is in between,
+ * and a store that it loads from. */
 static uint16_t of_those_before(const struct facts *all, uint32_t first, uint32_t i)
 {
 	uint64_t needed = all[i].reads;
@@ -232,7 +242,8 @@ static uint16_t of_those_before(const struct facts *all, uint32_t first, uint32_
 		if (f->writes & needed)
 			found |= of_result(f);
 		needed &= ~f->writes;
-		if (all[i].loads && f->stores && same_place(&all[i].loaded, &f->stored) && f->stored_bits != all[i].loaded_bits)
+		if (all[i].loads && f->stores && same_place(&all[i].loaded, &f->stored) &&
+		    f->stored_bits != all[i].loaded_bits)
 			found |= bit(CULPRIT_FORWARD);
 	}
 	return found;
@@ -262,8 +273,10 @@ static struct ways *find_ways(const struct flow *f)
 	return all;
 }
 
-/* Of how the CPU comes to it. Only the first of what it fetches at a time waits for code; what follows a call was fetched again. */
-static uint16_t of_the_way(const struct flow *f, const struct ways *w, const struct flow_block *b, uint32_t i)
+/* Of how the CPU comes to it. Only the first of what it fetches at a time waits for code; what
+ * follows a call was fetched again. */
+static uint16_t of_the_way(const struct flow *f, const struct ways *w, const struct flow_block *b,
+			   uint32_t i)
 {
 	const struct code_instruction *x = &f->all[i];
 	bool first = i == b->first, returned = !first && x[-1].flow == CODE_CALL;
@@ -271,26 +284,31 @@ static uint16_t of_the_way(const struct flow *f, const struct ways *w, const str
 
 	if ((first && (w->branched || w->indirect)) || returned)
 		all |= bit(CULPRIT_BRANCH);
-	if (x->at % LINE_BYTES + x->length > LINE_BYTES || x->at % LINE_BYTES == 0 || ((first && w->indirect) || returned))
+	if (x->at % LINE_BYTES + x->length > LINE_BYTES || x->at % LINE_BYTES == 0 ||
+	    ((first && w->indirect) || returned))
 		all |= bit(CULPRIT_ICACHE);
 	return all;
 }
 
 /* What each instruction waits for, wherever samples of that are. */
-static void find_own(const struct flow *f, const struct facts *all, const struct ways *ways, const double *ports, uint16_t *own)
+static void find_own(const struct flow *f, const struct facts *all, const struct ways *ways,
+		     const double *ports, uint16_t *own)
 {
 	for (size_t b = 0; b < f->n_blocks; b++) {
 		const struct flow_block *block = &f->blocks[b];
 
 		for (uint32_t i = block->first; i < block->first + block->n; i++) {
-			own[i] = of_itself(&all[i], &f->all[i]) | of_those_before(all, block->first, i) | of_the_way(f, &ways[b], block, i);
+			own[i] = of_itself(&all[i], &f->all[i]) |
+				 of_those_before(all, block->first, i) |
+				 of_the_way(f, &ways[b], block, i);
 			if (ports && ports[i] >= PORTS_LEAST && !all[i].divides)
 				own[i] |= bit(CULPRIT_PORTS);
 		}
 	}
 }
 
-/* The same of those that come just before each block: the last ones of the blocks that lead there. */
+/* The same of those that come just before each block: the last ones of the blocks that lead there.
+ */
 static void find_before(const struct flow *f, const uint16_t *own, uint16_t *before)
 {
 	for (size_t i = 0; i < f->n_edges; i++) {
@@ -312,13 +330,17 @@ static uint32_t *find_only(const struct flow *f)
 		const struct flow_edge *e = &f->edges[i];
 
 		if (e->to < f->n_blocks)
-			only[e->to] = only[e->to] == UINT32_MAX || only[e->to] == e->from ? e->from : flow_exit(f);
+			only[e->to] = only[e->to] == UINT32_MAX || only[e->to] == e->from
+					      ? e->from
+					      : flow_exit(f);
 	}
 	return only;
 }
 
-/* Where samples are at the one after it: the instruction that waited if one was found at @i of @b. */
-static uint32_t waited_before(const struct flow *f, const struct flow_block *b, uint32_t only, uint32_t i)
+/* Where samples are at the one after it: the instruction that waited if one was found at @i of @b.
+ */
+static uint32_t waited_before(const struct flow *f, const struct flow_block *b, uint32_t only,
+			      uint32_t i)
 {
 	uint32_t w = i;
 
@@ -330,17 +352,21 @@ static uint32_t waited_before(const struct flow *f, const struct flow_block *b, 
 	return f->all[w].flow == CODE_CALL ? i : w;
 }
 
-int culprits_find(const struct flow *f, const struct code *c, const double *ports, bool kernel, enum skid skid, struct culprits *ret)
+int culprits_find(const struct flow *f, const struct code *c, const double *ports, bool kernel,
+		  enum skid skid, struct culprits *ret)
 {
 	_cleanup_free_ struct facts *all = calloc(f->n + 1, sizeof(*all));
 	_cleanup_free_ struct ways *ways = find_ways(f);
-	_cleanup_free_ uint16_t *of = calloc(f->n + 1, sizeof(*of)), *own = calloc(f->n + 1, sizeof(*own));
-	_cleanup_free_ uint16_t *before = calloc(f->n_blocks + 1, sizeof(*before)), *found_there = calloc(f->n + 1, sizeof(*found_there));
+	_cleanup_free_ uint16_t *of = calloc(f->n + 1, sizeof(*of)),
+				*own = calloc(f->n + 1, sizeof(*own));
+	_cleanup_free_ uint16_t *before = calloc(f->n_blocks + 1, sizeof(*before)),
+				*found_there = calloc(f->n + 1, sizeof(*found_there));
 	_cleanup_free_ uint32_t *only = find_only(f), *waited = calloc(f->n + 1, sizeof(*waited));
 	ZydisDecoder decoder;
 
 	if (!all || !ways || !of || !own || !before || !found_there || !only || !waited ||
-	    !ZYAN_SUCCESS(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)))
+	    !ZYAN_SUCCESS(
+		    ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)))
 		return -ENOMEM;
 	for (size_t i = 0; i < f->n; i++)
 		all[i] = facts_of(&decoder, c, &f->all[i]);
@@ -354,13 +380,17 @@ int culprits_find(const struct flow *f, const struct code *c, const double *port
 			     may_fault = kernel && !stack && (all[i].loads || all[i].stores);
 
 			waited[i] = skid == SKID_NEXT ? waited_before(f, block, only[b], i) : i;
-			/* A fault's sample is at the instruction itself: likelier than that one waited which does nothing but compute. */
+			/* A fault's sample is at the instruction itself: likelier than that one
+			 * waited which does nothing but compute. */
 			if (may_fault && !(own[waited[i]] & ~COMPUTES))
 				waited[i] = i;
-			if (skid == SKID_UNKNOWN || (skid == SKID_NEXT && i == block->first && waited[i] == i))
+			if (skid == SKID_UNKNOWN ||
+			    (skid == SKID_NEXT && i == block->first && waited[i] == i))
 				found_there[i] |= i > block->first ? own[i - 1] : before[b];
-			/* The sample of a thread that comes back from the kernel finds what follows. */
-			if (skid != SKID_NEXT && i > block->first && f->all[i - 1].flow == CODE_KERNEL)
+			/* The sample of a thread that comes back from the kernel finds what
+			 * follows. */
+			if (skid != SKID_NEXT && i > block->first &&
+			    f->all[i - 1].flow == CODE_KERNEL)
 				found_there[i] |= bit(CULPRIT_KERNEL);
 			if (may_fault && waited[i] == i)
 				found_there[i] |= bit(CULPRIT_KERNEL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What an instruction may have waited for. After Anderson et al., Continuous Profiling (TOCS 1997, section 6.3): all causes are taken to be possible,
- * and those are ruled out that the code around it cannot have. What is left is listed, the likeliest first. */
+/* What an instruction may have waited for. After Anderson et al., Continuous Profiling (TOCS 1997,
+ * section 6.3): all causes are taken to be possible, and those are ruled out that the code around
+ * it cannot have. What is left is listed, the likeliest first. */
 #pragma once
 
 #include "elf/flow.h"
@@ -26,15 +27,18 @@ enum culprit {
 const char *culprit_name(enum culprit c);
 
 struct culprits {
-	/* A bit for each that is possible, of each instruction, whether it stalls or not; and what comes in addition where samples were found at it
-	 * and belong there, as far as can be told. Owned. */
+	/* A bit for each that is possible, of each instruction, whether it stalls or not; and what
+	 * comes in addition where samples were found at it and belong there, as far as can be told.
+	 * Owned. */
 	uint16_t *of, *found_there;
 	uint32_t *waited; /* where a sample was found at each: the instruction that waited. Owned */
 };
 
 /* All that are possible of @instruction; @found_there: samples were. */
 uint16_t culprits_of(const struct culprits *c, size_t instruction, bool found_there);
-/* @ports: as in struct model, or NULL. @kernel: samples of time in the kernel are there, too, at what led there. @skid: of the samples, before they
- * are put where waited says. *ret is the caller's (culprits_free). -ENOMEM. */
-int culprits_find(const struct flow *f, const struct code *c, const double *ports, bool kernel, enum skid skid, struct culprits *ret);
+/* @ports: as in struct model, or NULL. @kernel: samples of time in the kernel are there, too, at
+ * what led there. @skid: of the samples, before they are put where waited says. *ret is the
+ * caller's (culprits_free). -ENOMEM. */
+int culprits_find(const struct flow *f, const struct code *c, const double *ports, bool kernel,
+		  enum skid skid, struct culprits *ret);
 void culprits_free(struct culprits *c);

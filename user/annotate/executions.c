@@ -12,7 +12,8 @@
 
 /* Weights are refined so many times: more would follow what is chance in them. */
 #define MOST_ROUNDS 20
-/* Places that were hit less often in windows of a level are taken together when its windows are weighted. */
+/* Places that were hit less often in windows of a level are taken together when its windows are
+ * weighted. */
 #define FEW_HITS 30
 #define REDRAWN 20 /* sets of windows */
 /* What a hit takes is known to so much of it. */
@@ -34,8 +35,10 @@ static bool is_of(const struct estimate *e, size_t window, uint32_t level)
 	return e->drawn[window] && e->in->windows[window].level == level;
 }
 
-/* Hits in the windows of @level at places of later levels than @from, weighted by how often each window was drawn; *ret_cpu_s: their time. */
-static double hits_beyond(const struct estimate *e, uint32_t level, uint32_t from, double *ret_cpu_s)
+/* Hits in the windows of @level at places of later levels than @from, weighted by how often each
+ * window was drawn; *ret_cpu_s: their time. */
+static double hits_beyond(const struct estimate *e, uint32_t level, uint32_t from,
+			  double *ret_cpu_s)
 {
 	double sum = 0;
 
@@ -53,11 +56,13 @@ static double hits_beyond(const struct estimate *e, uint32_t level, uint32_t fro
 	return sum;
 }
 
-/* CPU time in the windows of the last level without what the probes took. What a hit takes follows from the level before: the program did as much
- * there as the rarest places say, and all other time went to hits. */
+/* CPU time in the windows of the last level without what the probes took. What a hit takes follows
+ * from the level before: the program did as much there as the rarest places say, and all other time
+ * went to hits. */
 static double program_time(struct estimate *e, double *ret_hits)
 {
-	double cpu_s, hits = hits_beyond(e, e->last, e->last, &cpu_s), before_s, rare, all, hit_s = 0, own = cpu_s;
+	double cpu_s, hits = hits_beyond(e, e->last, e->last, &cpu_s), before_s, rare, all,
+		      hit_s = 0, own = cpu_s;
 
 	*ret_hits = hits;
 	e->unsure = 0;
@@ -79,7 +84,8 @@ static double program_time(struct estimate *e, double *ret_hits)
 	return own;
 }
 
-/* The sums over the windows of @level of what places later than it were hit, each with its weight. The lumped ones stand in one sum, the last. */
+/* The sums over the windows of @level of what places later than it were hit, each with its weight.
+ * The lumped ones stand in one sum, the last. */
 static void add_up(struct estimate *e, uint32_t level)
 {
 	size_t n = e->in->n_places;
@@ -90,11 +96,13 @@ static void add_up(struct estimate *e, uint32_t level)
 
 		for (size_t s = 0; is_of(e, i, level) && s < n; s++)
 			if (e->in->levels[s] >= level)
-				e->sums[e->lumped[s] ? n : s] += e->drawn[i] * e->weights[i] * (double)w->hits[s];
+				e->sums[e->lumped[s] ? n : s] +=
+					e->drawn[i] * e->weights[i] * (double)w->hits[s];
 	}
 }
 
-/* One round of expectation maximisation. @known: rates, those of lumped places summed up at the end. */
+/* One round of expectation maximisation. @known: rates, those of lumped places summed up at the
+ * end. */
 static void refine(struct estimate *e, uint32_t level, const double *known)
 {
 	size_t n = e->in->n_places;
@@ -163,7 +171,8 @@ static bool estimate(struct estimate *e, double *rates, double *known)
 	return true;
 }
 
-/* As many windows of each level as there are, each drawn at random: the bootstrap (Efron, Annals of Statistics, 1979). */
+/* As many windows of each level as there are, each drawn at random: the bootstrap (Efron, Annals of
+ * Statistics, 1979). */
 static void draw(struct estimate *e, struct rng *r)
 {
 	const struct executions_window *w = e->in->windows;
@@ -178,7 +187,8 @@ static void draw(struct estimate *e, struct rng *r)
 	}
 }
 
-static void find_errors(struct estimate *e, const double *rates, double *again, double *known, double *errors)
+static void find_errors(struct estimate *e, const double *rates, double *again, double *known,
+			double *errors)
 {
 	struct rng r;
 	int n = 0;
@@ -193,7 +203,8 @@ static void find_errors(struct estimate *e, const double *rates, double *again, 
 			errors[s] += (again[s] - rates[s]) * (again[s] - rates[s]);
 	}
 	for (size_t s = 0; s < e->in->n_places; s++)
-		errors[s] = n && rates[s] > 0 ? hypot(sqrt(errors[s] / n) / rates[s], e->unsure) : INFINITY;
+		errors[s] = n && rates[s] > 0 ? hypot(sqrt(errors[s] / n) / rates[s], e->unsure)
+					      : INFINITY;
 }
 
 int executions_estimate(const struct executions_input *in, double *rates, double *errors)
@@ -237,7 +248,8 @@ static int by_rate(const void *a, const void *b)
 	return (x->rate > y->rate) - (x->rate < y->rate);
 }
 
-uint32_t executions_levels(const double *rates, size_t n, double last, double factor, uint32_t *levels)
+uint32_t executions_levels(const double *rates, size_t n, double last, double factor,
+			   uint32_t *levels)
 {
 	_cleanup_free_ struct ranked *all = calloc(n + 1, sizeof(*all));
 	double sum = 0, most = last;

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* How often places in code were executed, from counts by probes in short windows. Pure.
  *
- * A probe makes the code that it stands in slower, a short loop by a factor of thousands. The proportions within a window stay exact, because the
- * program passes the same places in the same order at any speed. So places are sorted into levels by how often they are passed:
+ * A probe makes the code that it stands in slower, a short loop by a factor of thousands. The
+ * proportions within a window stay exact, because the program passes the same places in the same
+ * order at any speed. So places are sorted into levels by how often they are passed:
  *
- *   last level      Probes at rare places alone. They hardly slow the program down: a place's rate is its hits over the CPU time.
- *   level before    Probes at those, and at places up to some 50 times as frequent. The rates of these follow from the proportion to the rare ones.
+ *   last level      Probes at rare places alone. They hardly slow the program down: a place's rate
+ * is its hits over the CPU time. level before    Probes at those, and at places up to some 50 times
+ * as frequent. The rates of these follow from the proportion to the rare ones.
  *   ...             and so on, to level 0, which has probes at all places.
  *
- * A window begins at a random moment. In a program with phases, each phase gets windows by the time that it lasts, not by how much it executes, and
- * a window of the first levels is too short to see more than one phase. So the windows of a level are weighted: the weighted hits of the places whose
- * rates are known from later levels have to agree with these rates (calibration weights: Deville and Särndal, JASA 1992; found by expectation
- * maximisation, as in Richardson 1972 and Lucy 1974). Without weights a loop can be off by a factor of three (unit test phases_are_weighted). */
+ * A window begins at a random moment. In a program with phases, each phase gets windows by the time
+ * that it lasts, not by how much it executes, and a window of the first levels is too short to see
+ * more than one phase. So the windows of a level are weighted: the weighted hits of the places
+ * whose rates are known from later levels have to agree with these rates (calibration weights:
+ * Deville and Särndal, JASA 1992; found by expectation maximisation, as in Richardson 1972 and Lucy
+ * 1974). Without weights a loop can be off by a factor of three (unit test phases_are_weighted). */
 #pragma once
 
 #include <stddef.h>
@@ -30,11 +34,14 @@ struct executions_input {
 	size_t n_places;
 };
 
-/* @rates: executions of each place in a second of CPU time. @errors: the relative standard error of each rate, by the bootstrap over windows;
- * infinite for a place that was never hit. -ERANGE: no place of the last level was hit; -ENOMEM. */
+/* @rates: executions of each place in a second of CPU time. @errors: the relative standard error of
+ * each rate, by the bootstrap over windows; infinite for a place that was never hit. -ERANGE: no
+ * place of the last level was hit; -ENOMEM. */
 int executions_estimate(const struct executions_input *in, double *rates, double *errors);
 
-/* Sorts places into levels by their rough @rates (executions a second). The places of the last level are hit @last times a second in sum; each level
- * before it has up to @factor times as many hits as the one after it. The last level has one place at least. Returns the number of levels; 0: out of
- * memory. */
-uint32_t executions_levels(const double *rates, size_t n, double last, double factor, uint32_t *levels);
+/* Sorts places into levels by their rough @rates (executions a second). The places of the last
+ * level are hit @last times a second in sum; each level before it has up to @factor times as many
+ * hits as the one after it. The last level has one place at least. Returns the number of levels; 0:
+ * out of memory. */
+uint32_t executions_levels(const double *rates, size_t n, double last, double factor,
+			   uint32_t *levels);

@@ -54,7 +54,8 @@ static _Noreturn void become(const int fds[3], const char *cpu, unsigned int ite
 
 	(void)snprintf(cpu_option, sizeof(cpu_option), "-mcpu=%s", cpu);
 	(void)snprintf(iterations_option, sizeof(iterations_option), "-iterations=%u", iterations);
-	(void)snprintf(shown_option, sizeof(shown_option), "-timeline-max-iterations=%u", iterations);
+	(void)snprintf(shown_option, sizeof(shown_option), "-timeline-max-iterations=%u",
+		       iterations);
 	for (int s = 1; s < _NSIG; s++)
 		(void)sigaction(s, &usual, NULL);
 	(void)sigemptyset(&none);
@@ -99,15 +100,18 @@ static int wait_for(pid_t pid)
 	return ready == 1 ? status : -ETIMEDOUT;
 }
 
-int mca_run(const char *text, size_t n, const char *cpu, unsigned int iterations, struct mca_answer *ret, struct error *e)
+int mca_run(const char *text, size_t n, const char *cpu, unsigned int iterations,
+	    struct mca_answer *ret, struct error *e)
 {
-	_cleanup_close_ int in = memfd_create("mca-in", MFD_CLOEXEC), out = memfd_create("mca-out", MFD_CLOEXEC);
+	_cleanup_close_ int in = memfd_create("mca-in", MFD_CLOEXEC),
+			    out = memfd_create("mca-out", MFD_CLOEXEC);
 	_cleanup_close_ int complaints = memfd_create("mca-complaints", MFD_CLOEXEC);
 	_cleanup_(mca_answer_free) struct mca_answer a = {0};
 	pid_t pid;
 	int r;
 
-	if (in < 0 || out < 0 || complaints < 0 || write(in, text, n) != (ssize_t)n || lseek(in, 0, SEEK_SET) < 0)
+	if (in < 0 || out < 0 || complaints < 0 || write(in, text, n) != (ssize_t)n ||
+	    lseek(in, 0, SEEK_SET) < 0)
 		return fail(e, errno ? errno : EIO, "cannot make files in memory: %m");
 	pid = fork();
 	if (pid == 0)
@@ -119,11 +123,15 @@ int mca_run(const char *text, size_t n, const char *cpu, unsigned int iterations
 		return fail(e, -r, PROGRAM " does not come to an end");
 	a.status = WIFEXITED(r) ? WEXITSTATUS(r) : -1;
 	if (a.status == NOT_THERE)
-		return fail(e, ENOENT, "there is no " PROGRAM ", which knows what instructions take: install the package llvm");
+		return fail(e, ENOENT,
+			    "there is no " PROGRAM
+			    ", which knows what instructions take: install the package llvm");
 	if (a.status == NOT_CONFINED)
 		return fail(e, EPERM,
-			    PROGRAM " is not run, since it cannot be confined here: the kernel must allow a process to "
-				    "give up its rights and to filter its system calls (CONFIG_SECCOMP_FILTER)");
+			    PROGRAM " is not run, since it cannot be confined here: the kernel "
+				    "must allow a process to "
+				    "give up its rights and to filter its system calls "
+				    "(CONFIG_SECCOMP_FILTER)");
 	if (a.status < 0)
 		return fail(e, EIO, PROGRAM " was ended by signal %d", WTERMSIG(r));
 	r = read_back(out, &a.out);

@@ -11,6 +11,8 @@ struct mca_answer {
 	int status;		/* of the program */
 };
 
-/* Gives it @text to read. @cpu: as LLVM calls it, or "native". *ret is the caller's (mca_answer_free). Errors as of model_make. */
-int mca_run(const char *text, size_t n, const char *cpu, unsigned int iterations, struct mca_answer *ret, struct error *e);
+/* Gives it @text to read. @cpu: as LLVM calls it, or "native". *ret is the caller's
+ * (mca_answer_free). Errors as of model_make. */
+int mca_run(const char *text, size_t n, const char *cpu, unsigned int iterations,
+	    struct mca_answer *ret, struct error *e);
 void mca_answer_free(struct mca_answer *a);

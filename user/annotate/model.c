@@ -13,7 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* So often a block is run, and so many times first that do not count: its own results have to be ready for it. */
+/* So often a block is run, and so many times first that do not count: its own results have to be
+ * ready for it. */
 #define ITERATIONS 24
 #define WARM_UP 8
 /* Blocks are taken until they have this share of all weights. */
@@ -51,13 +52,15 @@ static void question_free(struct question *q)
 
 static int by_weight(const void *a, const void *b, void *arg)
 {
-	const double *weights = arg, x = weights[*(const uint32_t *)a], y = weights[*(const uint32_t *)b];
+	const double *weights = arg, x = weights[*(const uint32_t *)a],
+		     y = weights[*(const uint32_t *)b];
 
 	return (x < y) - (x > y);
 }
 
 /* The heaviest blocks. */
-static int choose(const struct flow *f, const double *weights, struct question *q, size_t *ret_left_out)
+static int choose(const struct flow *f, const double *weights, struct question *q,
+		  size_t *ret_left_out)
 {
 	_cleanup_free_ double *of_block = calloc(f->n_blocks + 1, sizeof(*of_block));
 	double all = 0, taken = 0;
@@ -87,9 +90,10 @@ static int choose(const struct flow *f, const double *weights, struct question *
 	return 0;
 }
 
-/* What the line says, in Intel's syntax. Where a jump goes does not matter; calls and returns are jumps, as their addresses are predicted; what fills
- * is one nop. */
-static void put_instruction(const struct question *q, const struct flow *f, const struct code *c, uint32_t i, FILE *out)
+/* What the line says, in Intel's syntax. Where a jump goes does not matter; calls and returns are
+ * jumps, as their addresses are predicted; what fills is one nop. */
+static void put_instruction(const struct question *q, const struct flow *f, const struct code *c,
+			    uint32_t i, FILE *out)
 {
 	const struct code_instruction *x = &f->all[i];
 	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
@@ -97,14 +101,17 @@ static void put_instruction(const struct question *q, const struct flow *f, cons
 	size_t at = x->at - c->start;
 	char text[256];
 
-	if (q->unread[i] || x->fills || !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&q->decoder, c->bytes + at, c->size - at, &d, operands)))
+	if (q->unread[i] || x->fills ||
+	    !ZYAN_SUCCESS(
+		    ZydisDecoderDecodeFull(&q->decoder, c->bytes + at, c->size - at, &d, operands)))
 		(void)fputs("nop\n", out);
 	else if (x->flow == CODE_CALL || x->flow == CODE_RETURN)
 		(void)fputs("jmp x\n", out);
 	else if (x->direct)
 		(void)fprintf(out, "%s x\n", ZydisMnemonicGetString(d.mnemonic));
-	else if (ZYAN_SUCCESS(ZydisFormatterFormatInstruction(&q->formatter, &d, operands, d.operand_count_visible, text, sizeof(text),
-							      ZYDIS_RUNTIME_ADDRESS_NONE, NULL)))
+	else if (ZYAN_SUCCESS(ZydisFormatterFormatInstruction(
+			 &q->formatter, &d, operands, d.operand_count_visible, text, sizeof(text),
+			 ZYDIS_RUNTIME_ADDRESS_NONE, NULL)))
 		(void)fprintf(out, "%s\n", text);
 	else
 		(void)fputs("nop\n", out);
@@ -118,7 +125,8 @@ static int note_line(struct question *q, uint32_t instruction)
 	return 0;
 }
 
-static int write_text(struct question *q, const struct flow *f, const struct code *c, char **ret, size_t *ret_n)
+static int write_text(struct question *q, const struct flow *f, const struct code *c, char **ret,
+		      size_t *ret_n)
 {
 	FILE *out = open_memstream(ret, ret_n);
 	int r = out ? note_line(q, NO_INSTRUCTION) : -ENOMEM;
@@ -170,19 +178,23 @@ static int64_t when(struct json_object *timeline, size_t i, const char *what)
 	return x && json_object_object_get_ex(x, what, &cycle) ? json_object_get_int64(cycle) : -1;
 }
 
-/* Of one block: how much later each instruction retires than the one before it, and is issued than it could be, on average. False: the answer is not
- * about it. */
+/* Of one block: how much later each instruction retires than the one before it, and is issued than
+ * it could be, on average. False: the answer is not about it. */
 static bool take_block(struct json_object *region, const struct flow_block *b, struct model *m)
 {
 	struct json_object *view, *timeline;
 	size_t n = (size_t)ITERATIONS * b->n;
 
-	if (!json_object_object_get_ex(region, "TimelineView", &view) || !json_object_object_get_ex(view, "TimelineInfo", &timeline) ||
-	    !json_object_is_type(timeline, json_type_array) || json_object_array_length(timeline) != n)
+	if (!json_object_object_get_ex(region, "TimelineView", &view) ||
+	    !json_object_object_get_ex(view, "TimelineInfo", &timeline) ||
+	    !json_object_is_type(timeline, json_type_array) ||
+	    json_object_array_length(timeline) != n)
 		return false;
 	for (size_t at = (size_t)WARM_UP * b->n; at < n; at++) {
-		int64_t before = when(timeline, at - 1, "CycleRetired"), now = when(timeline, at, "CycleRetired");
-		int64_t ready = when(timeline, at, "CycleReady"), issued = when(timeline, at, "CycleIssued");
+		int64_t before = when(timeline, at - 1, "CycleRetired"),
+			now = when(timeline, at, "CycleRetired");
+		int64_t ready = when(timeline, at, "CycleReady"),
+			issued = when(timeline, at, "CycleIssued");
 		size_t i = b->first + at % b->n;
 
 		if (before < 0 || now < before || ready < 0 || issued < ready)
@@ -193,24 +205,28 @@ static bool take_block(struct json_object *region, const struct flow_block *b, s
 	return true;
 }
 
-static int take_answer(const struct question *q, const struct flow *f, const char *text, struct model *m, struct error *e)
+static int take_answer(const struct question *q, const struct flow *f, const char *text,
+		       struct model *m, struct error *e)
 {
 	struct json_object *all = json_tokener_parse(text), *regions = NULL, *info, *cpu;
 	int r = -EIO;
 
-	if (all && json_object_object_get_ex(all, "CodeRegions", &regions) && json_object_is_type(regions, json_type_array) &&
+	if (all && json_object_object_get_ex(all, "CodeRegions", &regions) &&
+	    json_object_is_type(regions, json_type_array) &&
 	    json_object_array_length(regions) == q->n_blocks)
 		r = 0;
 	for (size_t k = 0; r == 0 && k < q->n_blocks; k++)
 		if (!take_block(json_object_array_get_idx(regions, k), &f->blocks[q->blocks[k]], m))
 			r = -EIO;
-	if (r == 0 && json_object_object_get_ex(all, "TargetInfo", &info) && json_object_object_get_ex(info, "CPUName", &cpu))
+	if (r == 0 && json_object_object_get_ex(all, "TargetInfo", &info) &&
+	    json_object_object_get_ex(info, "CPUName", &cpu))
 		(void)snprintf(m->cpu, sizeof(m->cpu), "%s", json_object_get_string(cpu));
 	json_object_put(all);
 	return r < 0 ? fail(e, -r, "llvm-mca does not answer as it should") : 0;
 }
 
-static int ask(struct question *q, const struct flow *f, const struct code *c, const char *cpu, struct model *m, struct error *e)
+static int ask(struct question *q, const struct flow *f, const struct code *c, const char *cpu,
+	       struct model *m, struct error *e)
 {
 	for (int i = 0; i < TRIES; i++) {
 		_cleanup_(mca_answer_free) struct mca_answer a = {0};
@@ -230,23 +246,30 @@ static int ask(struct question *q, const struct flow *f, const struct code *c, c
 		/* It passes over a line that it cannot read, and says so. */
 		if (take_complaints(q, a.complaints))
 			continue;
-		return a.status == 0 ? take_answer(q, f, a.out, m, e) : fail(e, EIO, "llvm-mca refuses its input: %.200s", a.complaints);
+		return a.status == 0
+			       ? take_answer(q, f, a.out, m, e)
+			       : fail(e, EIO, "llvm-mca refuses its input: %.200s", a.complaints);
 	}
 	return fail(e, EIO, "llvm-mca refuses its input, whatever is left out of it");
 }
 
-int model_make(const struct flow *f, const struct code *c, const double *weights, const char *cpu, struct model *ret, struct error *e)
+int model_make(const struct flow *f, const struct code *c, const double *weights, const char *cpu,
+	       struct model *ret, struct error *e)
 {
-	_cleanup_(model_free) struct model m = {.cycles = calloc(f->n + 1, sizeof(double)), .ports = calloc(f->n + 1, sizeof(double))};
+	_cleanup_(model_free) struct model m = {.cycles = calloc(f->n + 1, sizeof(double)),
+						.ports = calloc(f->n + 1, sizeof(double))};
 	_cleanup_(question_free) struct question q = {.unread = calloc(f->n + 1, sizeof(bool))};
 	int r = m.cycles && m.ports && q.unread ? choose(f, weights, &q, &m.left_out) : -ENOMEM;
 
 	if (r < 0)
 		return fail(e, -r, "out of memory");
-	if (!ZYAN_SUCCESS(ZydisDecoderInit(&q.decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ||
+	if (!ZYAN_SUCCESS(ZydisDecoderInit(&q.decoder, ZYDIS_MACHINE_MODE_LONG_64,
+					   ZYDIS_STACK_WIDTH_64)) ||
 	    !ZYAN_SUCCESS(ZydisFormatterInit(&q.formatter, ZYDIS_FORMATTER_STYLE_INTEL)) ||
-	    !ZYAN_SUCCESS(ZydisFormatterSetProperty(&q.formatter, ZYDIS_FORMATTER_PROP_FORCE_RELATIVE_RIPREL, ZYAN_TRUE)) ||
-	    !ZYAN_SUCCESS(ZydisFormatterSetProperty(&q.formatter, ZYDIS_FORMATTER_PROP_FORCE_SIZE, ZYAN_TRUE)))
+	    !ZYAN_SUCCESS(ZydisFormatterSetProperty(
+		    &q.formatter, ZYDIS_FORMATTER_PROP_FORCE_RELATIVE_RIPREL, ZYAN_TRUE)) ||
+	    !ZYAN_SUCCESS(ZydisFormatterSetProperty(&q.formatter, ZYDIS_FORMATTER_PROP_FORCE_SIZE,
+						    ZYAN_TRUE)))
 		return fail(e, EIO, "the disassembler does not start");
 	if (q.n_blocks)
 		r = ask(&q, f, c, cpu ? cpu : "native", &m, e);

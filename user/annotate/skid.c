@@ -17,12 +17,13 @@
 #define PERIOD_NS 50000
 #define MEASURE_NS (60 * NSEC_PER_MSEC)
 #define PAGES 16
-/* Fewer samples tell nothing. A division takes at least that much of the loop's time, on the fastest CPUs. */
+/* Fewer samples tell nothing. A division takes at least that much of the loop's time, on the
+ * fastest CPUs. */
 #define LEAST_SAMPLES 50
 #define MOST_OF_THEM 0.7
 
-/* Divisions, each of which needs the one before it, so that nearly all of the time is waiting for one; what follows a division is in the same block.
- * Stops after @n of them. */
+/* Divisions, each of which needs the one before it, so that nearly all of the time is waiting for
+ * one; what follows a division is in the same block. Stops after @n of them. */
 static uint64_t divide(uint64_t n)
 {
 	uint64_t x = UINT64_MAX, rest;
@@ -59,7 +60,8 @@ static int open_clock(void)
 }
 
 /* Counts those at the division and at what follows it, of all in the buffer. */
-static void count(struct perf_event_mmap_page *head, size_t page, uint64_t *ret_at, uint64_t *ret_next, uint64_t *ret_all)
+static void count(struct perf_event_mmap_page *head, size_t page, uint64_t *ret_at,
+		  uint64_t *ret_next, uint64_t *ret_all)
 {
 	const unsigned char *data = (const unsigned char *)head + page;
 	uint64_t end = __atomic_load_n(&head->data_head, __ATOMIC_ACQUIRE);
@@ -69,7 +71,8 @@ static void count(struct perf_event_mmap_page *head, size_t page, uint64_t *ret_
 		struct perf_event_header h;
 		uint64_t ip;
 
-		/* Records are of whole words, and the buffer was large enough for all: none wraps. */
+		/* Records are of whole words, and the buffer was large enough for all: none wraps.
+		 */
 		memcpy(&h, data + at % size, sizeof(h));
 		if (h.size < sizeof(h))
 			return;
@@ -88,7 +91,9 @@ enum skid skid_measure(void)
 	_cleanup_close_ int fd = open_clock();
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	uint64_t end = clock_monotonic_ns() + MEASURE_NS, at = 0, next = 0, all = 0;
-	void *buffer = fd < 0 ? MAP_FAILED : mmap(NULL, (PAGES + 1) * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	void *buffer =
+		fd < 0 ? MAP_FAILED
+		       : mmap(NULL, (PAGES + 1) * page, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
 	if (buffer == MAP_FAILED)
 		return SKID_UNKNOWN;
@@ -101,5 +106,7 @@ enum skid skid_measure(void)
 	(void)munmap(buffer, (PAGES + 1) * page);
 	if (all < LEAST_SAMPLES)
 		return SKID_UNKNOWN;
-	return (double)at >= MOST_OF_THEM * (double)all ? SKID_NONE : (double)next >= MOST_OF_THEM * (double)all ? SKID_NEXT : SKID_UNKNOWN;
+	return (double)at >= MOST_OF_THEM * (double)all	    ? SKID_NONE
+	       : (double)next >= MOST_OF_THEM * (double)all ? SKID_NEXT
+							    : SKID_UNKNOWN;
 }

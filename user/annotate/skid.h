@@ -8,5 +8,6 @@ enum skid {
 	SKID_UNKNOWN, /* at either: it could not be measured, or is not always the same */
 };
 
-/* Measures it here, for some hundredths of a second: in a loop whose one long instruction is known. */
+/* Measures it here, for some hundredths of a second: in a loop whose one long instruction is known.
+ */
 enum skid skid_measure(void);

@@ -6,15 +6,17 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-/* Returns the array with room for more than @n items: where @n is 0 or a power of two it is moved to twice the room. NULL: out of memory, and
+/* Returns the array with room for more than @n items: where @n is 0 or a power of two it is moved
+ * to twice the room. NULL: out of memory, and
  * @all is unchanged. */
 static inline void *array_grown(void *all, size_t n, size_t size)
 {
 	return n & (n - 1) ? all : reallocarray(all, n ? 2 * n : 1, size);
 }
 
-/* Makes room for item @n of the array @all, which has @n items. @all is NULL at first, and free() frees it. Returns 0, or -ENOMEM and changes
- * nothing. No capacity is stored: it follows from @n. So nothing else may allocate such an array. */
+/* Makes room for item @n of the array @all, which has @n items. @all is NULL at first, and free()
+ * frees it. Returns 0, or -ENOMEM and changes nothing. No capacity is stored: it follows from @n.
+ * So nothing else may allocate such an array. */
 #define array_room(all, n)                                                    \
 	({                                                                    \
 		__typeof__(all) grown_ = array_grown(all, n, sizeof(*(all))); \

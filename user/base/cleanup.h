@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Scope-bound ownership: a variable marked with one of these is released when it goes out of scope. */
+/* Scope-bound ownership: a variable marked with one of these is released when it goes out of scope.
+ */
 #pragma once
 
 #include <stdio.h>

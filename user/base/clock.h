@@ -15,12 +15,14 @@ static inline uint64_t timespec_ns(struct timespec t)
 	return (uint64_t)t.tv_sec * NSEC_PER_SEC + (uint64_t)t.tv_nsec;
 }
 
-/* By how many ns this process's CLOCK_MONOTONIC is ahead of the kernel's own, as it is in a time namespace. */
+/* By how many ns this process's CLOCK_MONOTONIC is ahead of the kernel's own, as it is in a time
+ * namespace. */
 extern int64_t clock_ahead_ns;
 /* Finds that out. Before the clock is asked for the first time. */
 void clock_find_namespace(void);
 
-/* Nanoseconds of the kernel's own CLOCK_MONOTONIC: the clock of bpf_ktime_get_ns(), so that both sides' stamps compare. */
+/* Nanoseconds of the kernel's own CLOCK_MONOTONIC: the clock of bpf_ktime_get_ns(), so that both
+ * sides' stamps compare. */
 static inline uint64_t clock_monotonic_ns(void)
 {
 	struct timespec t;
@@ -48,11 +50,14 @@ static inline uint64_t clock_realtime_ns(void)
 	return timespec_ns(t);
 }
 
-/* CPU time of the process @pid so far, in nanoseconds; 0: there is no such process, or it may not be asked. */
+/* CPU time of the process @pid so far, in nanoseconds; 0: there is no such process, or it may not
+ * be asked. */
 static inline uint64_t clock_process_ns(pid_t pid)
 {
 	struct timespec t;
 	clockid_t clock;
 
-	return clock_getcpuclockid(pid, &clock) == 0 && clock_gettime(clock, &t) == 0 ? timespec_ns(t) : 0;
+	return clock_getcpuclockid(pid, &clock) == 0 && clock_gettime(clock, &t) == 0
+		       ? timespec_ns(t)
+		       : 0;
 }

@@ -25,7 +25,8 @@ int log_error(const char *fmt, ...)
 	va_start(ap, fmt);
 	(void)vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	/* What a user typed or a file says may hold anything; the promise is one line, and nothing that steers a terminal. */
+	/* What a user typed or a file says may hold anything; the promise is one line, and nothing
+	 * that steers a terminal. */
 	utf8_make_printable(text, utf8_locale() || !isatty(STDERR_FILENO));
 	if (before.call)
 		before.call(before.arg);

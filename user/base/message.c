@@ -22,7 +22,11 @@ static int wait_for(int fd, short events, uint64_t deadline_ns)
 
 		if (deadline_ns && now >= deadline_ns)
 			return -ETIMEDOUT;
-		r = poll(&p, 1, deadline_ns ? (int)(deadline_ns - now < MOST_NS ? (deadline_ns - now) / NSEC_PER_MSEC + 1 : 60000) : -1);
+		r = poll(&p, 1,
+			 deadline_ns ? (int)(deadline_ns - now < MOST_NS
+						     ? (deadline_ns - now) / NSEC_PER_MSEC + 1
+						     : 60000)
+				     : -1);
 		if (r > 0)
 			return 0;
 		if (r < 0 && errno != EINTR)
@@ -30,15 +34,16 @@ static int wait_for(int fd, short events, uint64_t deadline_ns)
 	}
 }
 
-/* As much as there is room for. Without a descriptor by send(): decoders need no sendmsg(), by which whoever has
- * taken one over could pass descriptors to us. */
+/* As much as there is room for. Without a descriptor by send(): decoders need no sendmsg(), by
+ * which whoever has taken one over could pass descriptors to us. */
 static ssize_t send_some(int fd, struct msghdr *m, uint64_t deadline_ns)
 {
 	for (;;) {
 		int err = wait_for(fd, POLLOUT, deadline_ns);
 		ssize_t r = err < 0	     ? err
 			    : m->msg_control ? sendmsg(fd, m, MSG_NOSIGNAL | MSG_DONTWAIT)
-					     : send(fd, m->msg_iov->iov_base, m->msg_iov->iov_len, MSG_NOSIGNAL | MSG_DONTWAIT);
+					     : send(fd, m->msg_iov->iov_base, m->msg_iov->iov_len,
+						    MSG_NOSIGNAL | MSG_DONTWAIT);
 
 		if (r >= 0 || err < 0)
 			return r;
@@ -125,7 +130,8 @@ static void take_control(struct msghdr *m, int *ret_fd, int *ret_pid)
 			continue;
 		if (c->cmsg_type == SCM_RIGHTS)
 			take_files(CMSG_DATA(c), (c->cmsg_len - CMSG_LEN(0)) / sizeof(int), ret_fd);
-		if (c->cmsg_type == SCM_CREDENTIALS && c->cmsg_len == CMSG_LEN(sizeof(struct ucred)) && ret_pid) {
+		if (c->cmsg_type == SCM_CREDENTIALS &&
+		    c->cmsg_len == CMSG_LEN(sizeof(struct ucred)) && ret_pid) {
 			struct ucred who;
 
 			memcpy(&who, CMSG_DATA(c), sizeof(who));
@@ -141,7 +147,10 @@ int message_read_fd(int fd, void *bytes, size_t n, uint64_t deadline_ns, int *re
 		struct cmsghdr align;
 	} control = {{0}};
 	struct iovec v = {.iov_base = bytes, .iov_len = n};
-	struct msghdr m = {.msg_iov = &v, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof(control.bytes)};
+	struct msghdr m = {.msg_iov = &v,
+			   .msg_iovlen = 1,
+			   .msg_control = control.bytes,
+			   .msg_controllen = sizeof(control.bytes)};
 	ssize_t r;
 	int err = wait_for(fd, POLLIN, deadline_ns);
 

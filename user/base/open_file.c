@@ -25,9 +25,11 @@ static bool has_invoker;
 static bool is_kernels(const struct statfs *fs)
 {
 	static const uint32_t kernels[] = {
-		PROC_SUPER_MAGIC, SYSFS_MAGIC,	    DEBUGFS_MAGIC, TRACEFS_MAGIC,	 CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC,
-		BPF_FS_MAGIC,	  SECURITYFS_MAGIC, SELINUX_MAGIC, SMACK_MAGIC,		 DEVPTS_SUPER_MAGIC, PSTOREFS_MAGIC,
-		EFIVARFS_MAGIC,	  BINFMTFS_MAGIC,   NSFS_MAGIC,	   RDTGROUP_SUPER_MAGIC, CONFIGFS_MAGIC,     AAFS_MAGIC,
+		PROC_SUPER_MAGIC,   SYSFS_MAGIC,	 DEBUGFS_MAGIC,	     TRACEFS_MAGIC,
+		CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, BPF_FS_MAGIC,	     SECURITYFS_MAGIC,
+		SELINUX_MAGIC,	    SMACK_MAGIC,	 DEVPTS_SUPER_MAGIC, PSTOREFS_MAGIC,
+		EFIVARFS_MAGIC,	    BINFMTFS_MAGIC,	 NSFS_MAGIC,	     RDTGROUP_SUPER_MAGIC,
+		CONFIGFS_MAGIC,	    AAFS_MAGIC,
 	};
 
 	for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++)
@@ -50,7 +52,8 @@ static int check_and_open(int directory, const char *path, int flags, bool pipes
 		return -ELOOP;
 	if (!(S_ISREG(st.st_mode) || (pipes && S_ISFIFO(st.st_mode))) || is_kernels(&fs))
 		return -ENOEXEC;
-	/* The same file, whatever has the name by now. O_NONBLOCK: a lease on the file must not delay us. A pipe's writer is waited for. */
+	/* The same file, whatever has the name by now. O_NONBLOCK: a lease on the file must not
+	 * delay us. A pipe's writer is waited for. */
 	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	file = open(link, O_RDONLY | O_CLOEXEC | O_NOCTTY | (S_ISREG(st.st_mode) ? O_NONBLOCK : 0));
 	return file < 0 ? -errno : file;
@@ -82,7 +85,8 @@ static int open_as(const char *path, const struct file_rights *as)
 
 int open_file(const char *path, const struct file_rights *as)
 {
-	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3}; /* of this thread */
+	struct __user_cap_header_struct header = {
+		.version = _LINUX_CAPABILITY_VERSION_3}; /* of this thread */
 	struct __user_cap_data_struct own[_LINUX_CAPABILITY_U32S_3], less[_LINUX_CAPABILITY_U32S_3];
 	bool root = geteuid() == 0;
 	int r;
@@ -92,7 +96,8 @@ int open_file(const char *path, const struct file_rights *as)
 	if (syscall(SYS_capget, &header, own) < 0)
 		return -EPERM;
 	memcpy(less, own, sizeof(less));
-	/* Not CAP_SYS_PTRACE: the way to /proc/PID/root needs it, if the process has changed its user. */
+	/* Not CAP_SYS_PTRACE: the way to /proc/PID/root needs it, if the process has changed its
+	 * user. */
 	less[0].effective &= ~(1U << CAP_DAC_OVERRIDE | 1U << CAP_DAC_READ_SEARCH);
 	if (syscall(SYS_capset, &header, less) < 0)
 		return -EPERM;
@@ -158,7 +163,8 @@ int file_rights_of_process(pid_t pid, struct file_rights *ret)
 	return 0;
 }
 
-static void set_rights_of(struct file_rights *r, uid_t uid, gid_t gid, const gid_t *groups, size_t n_groups)
+static void set_rights_of(struct file_rights *r, uid_t uid, gid_t gid, const gid_t *groups,
+			  size_t n_groups)
 {
 	*r = (struct file_rights){.uid = uid, .gid = gid};
 	r->n_groups = n_groups < FILE_RIGHTS_GROUPS ? (uint32_t)n_groups : FILE_RIGHTS_GROUPS;

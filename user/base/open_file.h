@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Opens files whose names come from a program: its debug links, its dynamic linker, the interpreter of a script. We often
- * run as root, and the program chooses the names. A user's own names can be links that somebody else made. */
+/* Opens files whose names come from a program: its debug links, its dynamic linker, the interpreter
+ * of a script. We often run as root, and the program chooses the names. A user's own names can be
+ * links that somebody else made. */
 #pragma once
 
 #include <stdint.h>
@@ -17,12 +18,14 @@ struct file_rights {
 	gid_t groups[FILE_RIGHTS_GROUPS];
 };
 
-/* Opens @path for reading. The file is looked at before it is opened (O_PATH): opening a device can have effects, and files
- * of /proc, /sys and their like are made by the kernel when they are read. @as: whose rights are needed, besides ours; NULL:
- * ours alone. Without root, ours are, but not the capabilities that override a file's permissions. Returns a descriptor,
- * -ENOEXEC (not a regular file on a file system for programs), or another negative errno. */
+/* Opens @path for reading. The file is looked at before it is opened (O_PATH): opening a device can
+ * have effects, and files of /proc, /sys and their like are made by the kernel when they are read.
+ * @as: whose rights are needed, besides ours; NULL: ours alone. Without root, ours are, but not the
+ * capabilities that override a file's permissions. Returns a descriptor, -ENOEXEC (not a regular
+ * file on a file system for programs), or another negative errno. */
 int open_file(const char *path, const struct file_rights *as);
-/* The same with our own rights, for what a user names: a pipe is opened as well, and its writer waited for. */
+/* The same with our own rights, for what a user names: a pipe is opened as well, and its writer
+ * waited for. */
 int open_file_or_pipe(const char *path);
 /* The same of a file of ours in the open @directory, in which others may have made links and pipes:
  * nothing but a regular file of that name is opened. -ELOOP: it is a symbolic link. */
@@ -30,14 +33,14 @@ int open_file_at(int directory, const char *name);
 
 /* Those of the process @pid, as files are opened by it. -ESRCH: it has ended. */
 int file_rights_of_process(pid_t pid, struct file_rights *ret);
-/* The rights for what files name that belong to no process: those of the program's user. Root's own until this is called.
- * Not while other threads open files. */
+/* The rights for what files name that belong to no process: those of the program's user. Root's own
+ * until this is called. Not while other threads open files. */
 void file_rights_set_usual(uid_t uid, gid_t gid, const gid_t *groups, size_t n_groups);
 const struct file_rights *file_rights_usual(void);
 
 /* Those of the user who has started us: as set, or our own. Not while other threads open files. */
 void file_rights_set_invoker(uid_t uid, gid_t gid, const gid_t *groups, size_t n_groups);
 const struct file_rights *file_rights_invoker(void);
-/* For text that is shown and written where others may read it, such as sources, which debug information names by any path:
- * the invoking user's, or nobody's if that is root. */
+/* For text that is shown and written where others may read it, such as sources, which debug
+ * information names by any path: the invoking user's, or nobody's if that is root. */
 const struct file_rights *file_rights_reader(void);

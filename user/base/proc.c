@@ -34,7 +34,8 @@ static bool has_ended(pid_t tid)
 	text[n] = '\0';
 	/* The name ends at the last parenthesis. */
 	name = strrchr(text, ')');
-	return !name || sscanf(name + 1, " %c %*d %*d %*d %*d %*d %u", &state, &flags) != 2 || state == 'Z' || state == 'X' || flags & PF_EXITING;
+	return !name || sscanf(name + 1, " %c %*d %*d %*d %*d %*d %u", &state, &flags) != 2 ||
+	       state == 'Z' || state == 'X' || flags & PF_EXITING;
 }
 
 static int number_if_living(pid_t tid, void *arg)

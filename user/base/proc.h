@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Directories of /proc. That of a process tells of its first thread. Once that one has ended while others go on, as main does by pthread_exit, its
- * memory, files and roots are gone for /proc, and it looks like a zombie. Each thread has such a directory, though no list of /proc shows it. */
+/* Directories of /proc. That of a process tells of its first thread. Once that one has ended while
+ * others go on, as main does by pthread_exit, its memory, files and roots are gone for /proc, and
+ * it looks like a zombie. Each thread has such a directory, though no list of /proc shows it. */
 #pragma once
 
 #include <sys/types.h>
@@ -8,10 +9,11 @@
 /* Room for "/proc/PID/map_files/START-END". */
 #define PROC_PATH 96
 
-/* The thread whose directory tells of the process @pid: @pid itself or, if that thread has ended, one that has not. @pid if there is none. */
+/* The thread whose directory tells of the process @pid: @pid itself or, if that thread has ended,
+ * one that has not. @pid if there is none. */
 pid_t proc_thread(pid_t pid);
 /* The path of @name in that directory. */
 void proc_path(char path[PROC_PATH], pid_t pid, const char *name);
-/* Calls @cb for each number that is a name in the directory at @path until it returns non-zero, which is then returned. -errno: there is no such
- * directory. */
+/* Calls @cb for each number that is a name in the directory at @path until it returns non-zero,
+ * which is then returned. -errno: there is no such directory. */
 int proc_each_number(const char *path, int (*cb)(pid_t number, void *arg), void *arg);

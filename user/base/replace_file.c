@@ -12,32 +12,41 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* O_NOFOLLOW and O_NONBLOCK: what stands there under that name may be a link or a pipe that another user made. */
+/* O_NOFOLLOW and O_NONBLOCK: what stands there under that name may be a link or a pipe that another
+ * user made. */
 static int check_old(const struct replace_file *f, struct error *e)
 {
 	size_t n = f->begins ? strlen(f->begins) : 0;
 	_cleanup_free_ char *head = malloc(n + 1);
-	_cleanup_close_ int fd = open(f->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+	_cleanup_close_ int fd =
+		open(f->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
 	struct stat st;
 	ssize_t got;
 
 	if (fd < 0 && errno == ENOENT)
 		return 0;
 	if (fd < 0 && errno == ELOOP)
-		return fail(e, ELOOP, "'%s' is a symbolic link: not followed; name the file itself", f->path);
+		return fail(e, ELOOP, "'%s' is a symbolic link: not followed; name the file itself",
+			    f->path);
 	if (fd < 0 || fstat(fd, &st))
 		return fail(e, errno, "cannot write '%s': %m", f->path);
 	if (!S_ISREG(st.st_mode))
 		return fail(e, EINVAL, "'%s' is not a regular file", f->path);
 	if (st.st_uid != 0 && st.st_uid != geteuid() && st.st_uid != f->uid)
-		return fail(e, EPERM, "'%s' belongs to another user (id %u): not replaced; choose another name", f->path, st.st_uid);
+		return fail(
+			e, EPERM,
+			"'%s' belongs to another user (id %u): not replaced; choose another name",
+			f->path, st.st_uid);
 	if (!f->begins)
 		return fail(e, EEXIST, "'%s' is there already: choose another name", f->path);
 	got = head ? pread(fd, head, n, 0) : -1;
 	if (got < 0)
-		return fail(e, head ? errno : ENOMEM, "cannot read '%s': %s", f->path, head ? strerror(errno) : "out of memory");
+		return fail(e, head ? errno : ENOMEM, "cannot read '%s': %s", f->path,
+			    head ? strerror(errno) : "out of memory");
 	if (got && ((size_t)got < n || memcmp(head, f->begins, n) != 0))
-		return fail(e, EEXIST, "'%s' is there and is not %s: not replaced; choose another name", f->path, f->kind);
+		return fail(e, EEXIST,
+			    "'%s' is there and is not %s: not replaced; choose another name",
+			    f->path, f->kind);
 	return 0;
 }
 
@@ -54,7 +63,8 @@ int replace_file_check(const struct replace_file *f, struct error *e)
 	return check_old(f, e);
 }
 
-static int write_new(const struct replace_file *f, int fd, int (*fill)(FILE *out, void *arg), void *arg)
+static int write_new(const struct replace_file *f, int fd, int (*fill)(FILE *out, void *arg),
+		     void *arg)
 {
 	FILE *out = fdopen(fd, "w");
 	int r;
@@ -95,7 +105,8 @@ static mode_t mode_of(const struct replace_file *f)
 	return lstat(f->path, &st) == 0 ? (mode & st.st_mode) | 0600 : mode;
 }
 
-int replace_file(const struct replace_file *f, int (*fill)(FILE *out, void *arg), void *arg, struct error *e)
+int replace_file(const struct replace_file *f, int (*fill)(FILE *out, void *arg), void *arg,
+		 struct error *e)
 {
 	_cleanup_free_ char *temporary = NULL;
 	int r = replace_file_check(f, e), fd;
@@ -106,12 +117,14 @@ int replace_file(const struct replace_file *f, int (*fill)(FILE *out, void *arg)
 		temporary = NULL;
 		return fail(e, ENOMEM, "cannot write '%s': out of memory", f->path);
 	}
-	fd = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, mode_of(f));
+	fd = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY,
+		  mode_of(f));
 	if (fd < 0)
 		return fail(e, errno, "cannot write '%s': %m", f->path);
 	r = write_new(f, fd, fill, arg);
 	/* Where nothing may be replaced, not even what came there meanwhile. */
-	if (r == 0 && renameat2(AT_FDCWD, temporary, AT_FDCWD, f->path, f->begins ? 0 : RENAME_NOREPLACE))
+	if (r == 0 &&
+	    renameat2(AT_FDCWD, temporary, AT_FDCWD, f->path, f->begins ? 0 : RENAME_NOREPLACE))
 		r = -errno;
 	/* Not all file systems can rename like that. */
 	if (r == -EINVAL && !f->begins) {

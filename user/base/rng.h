@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A small seeded generator (splitmix64: Steele, Lea, Flood, OOPSLA 2014), so that a run's draws can be repeated from the
- * seed in its file. Not for secrets. */
+/* A small seeded generator (splitmix64: Steele, Lea, Flood, OOPSLA 2014), so that a run's draws can
+ * be repeated from the seed in its file. Not for secrets. */
 #pragma once
 
 #include <stdint.h>

@@ -4,7 +4,8 @@
 
 #include <stddef.h>
 
-/* Of @n items that are sorted by it, how many at the front @condition holds for: an expression on @i, the number of an item. */
+/* Of @n items that are sorted by it, how many at the front @condition holds for: an expression on
+ * @i, the number of an item. */
 #define search_front(n, i, condition)                         \
 	({                                                    \
 		size_t from_ = 0, to_ = (n);                  \

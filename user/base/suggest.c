@@ -32,7 +32,8 @@ size_t edit_distance(const char *a, const char *b)
 			size_t differs = lower(a[i - 1]) != lower(b[j - 1]);
 
 			row[j] = least(least(last[j], row[j - 1]) + 1, last[j - 1] + differs);
-			if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) && lower(a[i - 2]) == lower(b[j - 1]) && before[j - 2] + 1 < row[j])
+			if (i > 1 && j > 1 && lower(a[i - 1]) == lower(b[j - 2]) &&
+			    lower(a[i - 2]) == lower(b[j - 1]) && before[j - 2] + 1 < row[j])
 				row[j] = before[j - 2] + 1;
 		}
 		before = last;

@@ -25,7 +25,8 @@ size_t utf8_char(const char *s, size_t n)
 		return 0;
 	if (n < len)
 		return 0;
-	/* The second byte's range excludes overlong forms, surrogates and what lies beyond the last code point. */
+	/* The second byte's range excludes overlong forms, surrogates and what lies beyond the last
+	 * code point. */
 	if (b[0] == 0xe0)
 		low = 0xa0;
 	else if (b[0] == 0xed)
@@ -73,7 +74,8 @@ bool utf8_steers(const char *s, size_t len)
 		return (c[0] == 0xc2 && c[1] < 0xa0) || (c[0] == 0xd8 && c[1] == 0x9c);
 	if (len != 3 || c[0] != 0xe2)
 		return false;
-	return (c[1] == 0x80 && (c[2] == 0x8e || c[2] == 0x8f || (c[2] >= 0xa8 && c[2] <= 0xae))) || (c[1] == 0x81 && c[2] >= 0xa6 && c[2] <= 0xaf);
+	return (c[1] == 0x80 && (c[2] == 0x8e || c[2] == 0x8f || (c[2] >= 0xa8 && c[2] <= 0xae))) ||
+	       (c[1] == 0x81 && c[2] >= 0xa6 && c[2] <= 0xaf);
 }
 
 void utf8_make_printable(char *s, bool utf8)
@@ -104,9 +106,11 @@ void utf8_put_json(FILE *out, const char *text)
 		if (c[0] < 0x7f || !utf8_steers(text, len))
 			(void)fwrite(text, 1, len, out);
 		else if (len == 3)
-			(void)fprintf(out, "\\u%04x", (c[0] & 0xfU) << 12 | (c[1] & 0x3fU) << 6 | (c[2] & 0x3fU));
+			(void)fprintf(out, "\\u%04x",
+				      (c[0] & 0xfU) << 12 | (c[1] & 0x3fU) << 6 | (c[2] & 0x3fU));
 		else
-			(void)fprintf(out, "\\u%04x", len == 2 ? (c[0] & 0x1fU) << 6 | (c[1] & 0x3fU) : c[0]);
+			(void)fprintf(out, "\\u%04x",
+				      len == 2 ? (c[0] & 0x1fU) << 6 | (c[1] & 0x3fU) : c[0]);
 	}
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What samples and payments cost is measured in the first run after boot: it takes two thirds of a second, and hardly changes. */
+/* What samples and payments cost is measured in the first run after boot: it takes two thirds of a
+ * second, and hardly changes. */
 #include "calibration/calibration.h"
 
 #include "cozbpf.skel.h"
@@ -34,8 +35,9 @@ static struct calibration_key make_key(const struct calibration_host *h, const i
 	struct calibration_key key;
 	char how[128];
 
-	(void)snprintf(how, sizeof(how), "payer=%u task_work=%u signal_task=%u cpus=%d,%d", (unsigned int)h->payer, config->has_task_work,
-		       config->has_send_signal_task, cpu[0], cpu[1]);
+	(void)snprintf(how, sizeof(how), "payer=%u task_work=%u signal_task=%u cpus=%d,%d",
+		       (unsigned int)h->payer, config->has_task_work, config->has_send_signal_task,
+		       cpu[0], cpu[1]);
 	calibration_key_make(&key, h->payer, how);
 	return key;
 }
@@ -75,7 +77,8 @@ int calibrate(const struct calibration_host *h)
 	r = two_cpus(cpu);
 	if (r < 0)
 		return r;
-	/* On one CPU nobody else runs when a selected sample raises G: payments begin at a switch, without a kick, and cost less. */
+	/* On one CPU nobody else runs when a selected sample raises G: payments begin at a switch,
+	 * without a kick, and cost less. */
 	if (h->skel->rodata->config.has_task_work && cpu[0] == cpu[1])
 		return 0;
 	r = calibrate_measure(h, cpu, &found);

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #define STEEPEST 4.0
-/* Times the median distance. Every interrupt of a virtual machine has the chance that the host does something else first: of twenty, one takes 20 us
- * longer. That is part of what it costs. */
+/* Times the median distance. Every interrupt of a virtual machine has the chance that the host does
+ * something else first: of twenty, one takes 20 us longer. That is part of what it costs. */
 #define FAR 100
 #define FAR_FIRST 5	  /* ... but not as long as the line is sought */
 #define LONG 4		  /* times the median */
@@ -51,7 +51,8 @@ static double magnitude(double x)
 }
 
 /* Of those no further than @limit from @from; NULL: of all. */
-static struct line least_squares(const struct unseen_point *p, size_t n, const struct line *from, double limit)
+static struct line least_squares(const struct unseen_point *p, size_t n, const struct line *from,
+				 double limit)
 {
 	double sx = 0, sy = 0, sxx = 0, sxy = 0;
 	struct line l = {0};
@@ -83,8 +84,10 @@ static struct line least_squares(const struct unseen_point *p, size_t n, const s
 	return l;
 }
 
-/* The median of how far the points are above @l, or, with @magnitudes, away from it; @none: there is none. */
-static int64_t median(const struct line *l, const struct unseen_point *p, size_t n, bool magnitudes, int64_t none)
+/* The median of how far the points are above @l, or, with @magnitudes, away from it; @none: there
+ * is none. */
+static int64_t median(const struct line *l, const struct unseen_point *p, size_t n, bool magnitudes,
+		      int64_t none)
 {
 	_cleanup_free_ int64_t *v = n ? malloc(n * sizeof(*v)) : NULL;
 
@@ -107,7 +110,8 @@ static double far_from(const struct line *l, const struct unseen_point *p, size_
 struct abi_unseen fit_unseen(const struct unseen_point *points, size_t n)
 {
 	const struct line zero = {0};
-	/* A level through the middle, to begin with: one point in a hundred that is a hundred times as long turns a line. */
+	/* A level through the middle, to begin with: one point in a hundred that is a hundred times
+	 * as long turns a line. */
 	struct line l = {.y = (double)median(&zero, points, n, false, 0)};
 
 	for (int i = 0; i < 3; i++)
@@ -121,7 +125,8 @@ struct abi_unseen fit_unseen(const struct unseen_point *points, size_t n)
 
 int64_t fit_distance(const struct unseen_point *points, size_t n, const struct abi_unseen *line)
 {
-	const struct line l = {(double)line->beside_ns, (double)line->ns, (double)line->slope_q8 / 256};
+	const struct line l = {(double)line->beside_ns, (double)line->ns,
+			       (double)line->slope_q8 / 256};
 
 	return median(&l, points, n, false, 0);
 }

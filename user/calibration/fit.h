@@ -12,12 +12,14 @@ struct unseen_point {
 	int64_t beside, ns;
 };
 
-/* The mean of @v without what is more than four times its median: the books are sums, so it is the mean that counts; but not of what else
- * came in between, which is as long as it likes. Sorts @v. 0 if there is nothing. */
+/* The mean of @v without what is more than four times its median: the books are sums, so it is the
+ * mean that counts; but not of what else came in between, which is as long as it likes. Sorts @v. 0
+ * if there is nothing. */
 int64_t fit_mean(int64_t *v, size_t n);
 
-/* The line of least squares through @points without those that are far from it. Its slope is from 0 to 4, and
- * 0 where the points do not tell; its level is their mean, at least 0. With no points, all is 0. */
+/* The line of least squares through @points without those that are far from it. Its slope is from 0
+ * to 4, and 0 where the points do not tell; its level is their mean, at least 0. With no points,
+ * all is 0. */
 struct abi_unseen fit_unseen(const struct unseen_point *points, size_t n);
 
 /* The median of how far @points are above @line, in ns. */

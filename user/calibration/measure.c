@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A payment stops its thread for longer than the payer can measure: the interrupt that kicks the CPU, the way into the callback and out
- * again lie outside; and a selected sample that has others pay stops its own thread for longer than another sample does. In a virtual machine that
- * is some microseconds each, a good part of a pause of 5 % of a period. So both are measured, in the way in which the program
- * will meet them: two of our threads watch their own clocks for gaps, while ticks of the one have the other pay (bpf/calibrate.h).
- * Without task work a thread's own tick has it pay, and one thread is enough. */
+/* A payment stops its thread for longer than the payer can measure: the interrupt that kicks the
+ * CPU, the way into the callback and out again lie outside; and a selected sample that has others
+ * pay stops its own thread for longer than another sample does. In a virtual machine that is some
+ * microseconds each, a good part of a pause of 5 % of a period. So both are measured, in the way in
+ * which the program will meet them: two of our threads watch their own clocks for gaps, while ticks
+ * of the one have the other pay (bpf/calibrate.h). Without task work a thread's own tick has it
+ * pay, and one thread is enough. */
 #include "calibration/calibration.h"
 
 #include "base/clock.h"
@@ -26,13 +28,18 @@
 #include <unistd.h>
 
 #define TICK_NS (350 * NSEC_PER_USEC) /* a payment has long ended when the next tick comes */
-/* A program that works has its own data in the first caches when the interrupt comes: with the kernel's still there from the last time,
- * a signal was delivered in 2.7 us, in a program in 4.3. */
+/* A program that works has its own data in the first caches when the interrupt comes: with the
+ * kernel's still there from the last time, a signal was delivered in 2.7 us, in a program in 4.3.
+ */
 #define TOUCHED (512 << 10)
 #define CACHE_LINE 64
-#define WANTED 128	    /* gaps of each kind: 1 % of a pause of 25 us, a 5 % speedup's, is what they scatter by */
+#define WANTED                                                                                   \
+	128 /* gaps of each kind: 1 % of a pause of 25 us, a 5 % speedup's, is what they scatter \
+	       by */
 #define ENOUGH (WANTED / 4) /* fewer say nothing */
-#define ROUNDS 5	    /* whatever else the machine does only adds, for a tenth of a second at a time: see settle() */
+#define ROUNDS                                                                                \
+	5 /* whatever else the machine does only adds, for a tenth of a second at a time: see \
+	     settle() */
 #define BETWEEN_US 25000
 #define LONGEST_NS (100 * NSEC_PER_MSEC)
 #define LEAST_GAP_NS NSEC_PER_USEC
@@ -49,7 +56,8 @@ struct watcher {
 	size_t n[KINDS];
 	unsigned char memory[TOUCHED];
 	int64_t gaps[KINDS][WANTED];
-	/* Of the KICKED ones: the part that the program on the tick measured itself; what the handler did, and of that the signal's way to it. */
+	/* Of the KICKED ones: the part that the program on the tick measured itself; what the
+	 * handler did, and of that the signal's way to it. */
 	int64_t asking[WANTED], paid[WANTED], delivery[WANTED];
 };
 
@@ -58,7 +66,8 @@ struct payments {
 	uint64_t n, paid, delivery;
 };
 
-/* Where the shim pays, this handler stands for it: the frame, the way back and all that it measures itself are the same. */
+/* Where the shim pays, this handler stands for it: the frame, the way back and all that it measures
+ * itself are the same. */
 static struct {
 	struct shim_slot *slots;
 	volatile struct payments got; /* the handler adds */
@@ -72,7 +81,8 @@ static long switches(void)
 	return getrusage(RUSAGE_THREAD, &used) == 0 ? used.ru_nivcsw + used.ru_nvcsw : 0;
 }
 
-/* Notes how long the clock stood still, by what came meanwhile; where that was more than one event, or another thread ran, the gap says nothing. */
+/* Notes how long the clock stood still, by what came meanwhile; where that was more than one event,
+ * or another thread ran, the gap says nothing. */
 static void *watch(void *arg)
 {
 	struct watcher *w = arg;
@@ -98,13 +108,15 @@ static void *watch(void *arg)
 
 		if (now - last > LEAST_GAP_NS) {
 			int kind = c->kicks > kicks ? KICKED : ORDINARY;
-			bool one = c->kicks <= kicks + 1 && (!w->asks || c->ticks == ticks + 1) && switches() == switched;
+			bool one = c->kicks <= kicks + 1 && (!w->asks || c->ticks == ticks + 1) &&
+				   switches() == switched;
 
 			if (one && w->n[kind] < WANTED) {
 				if (kind == KICKED) {
 					w->asking[w->n[kind]] = (int64_t)(c->asking_ns - asking);
 					w->paid[w->n[kind]] = (int64_t)(shim.got.paid - paid.paid);
-					w->delivery[w->n[kind]] = (int64_t)(shim.got.delivery - paid.delivery);
+					w->delivery[w->n[kind]] =
+						(int64_t)(shim.got.delivery - paid.delivery);
 				}
 				w->gaps[kind][w->n[kind]++] = (int64_t)(now - last);
 			}
@@ -145,11 +157,13 @@ static void pay_nothing(int signo, siginfo_t *info, void *context)
 
 static bool install_handler(const struct calibration_host *h, struct sigaction *old)
 {
-	struct sigaction sa = {.sa_sigaction = pay_nothing, .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
+	struct sigaction sa = {.sa_sigaction = pay_nothing,
+			       .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
 
 	(void)sigfillset(&sa.sa_mask);
 	shim.got = (struct payments){0};
-	shim.slots = mmap(NULL, SHIM_SLOTS * sizeof(*shim.slots), PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(h->skel->maps.slots), 0);
+	shim.slots = mmap(NULL, SHIM_SLOTS * sizeof(*shim.slots), PROT_READ | PROT_WRITE,
+			  MAP_SHARED, bpf_map__fd(h->skel->maps.slots), 0);
 	if (shim.slots == MAP_FAILED)
 		return false;
 	if (sigaction(h->signo, &sa, old) == 0)
@@ -171,24 +185,29 @@ struct round {
 	struct unseen_point hits[WANTED], payments[WANTED];
 };
 
-/* @held: what the payments come to themselves, as far as they can tell. Returns whether the gaps say enough. */
-static bool conclude(struct watcher *asker, struct watcher *payer, const struct payments *held, struct round *ret)
+/* @held: what the payments come to themselves, as far as they can tell. Returns whether the gaps
+ * say enough. */
+static bool conclude(struct watcher *asker, struct watcher *payer, const struct payments *held,
+		     struct round *ret)
 {
 	int64_t ordinary = fit_mean(asker->gaps[ORDINARY], asker->n[ORDINARY]);
 
-	if (asker->n[ORDINARY] < ENOUGH || asker->n[KICKED] < ENOUGH || payer->n[KICKED] < ENOUGH || !held->n)
+	if (asker->n[ORDINARY] < ENOUGH || asker->n[KICKED] < ENOUGH || payer->n[KICKED] < ENOUGH ||
+	    !held->n)
 		return false;
 	ret->ordinary = ordinary;
 	/* A thread that pays at its own ticks asks nobody. */
 	ret->n_hits = asker == payer ? 0 : asker->n[KICKED];
 	for (size_t i = 0; i < ret->n_hits; i++)
-		ret->hits[i] = (struct unseen_point){asker->asking[i], asker->gaps[KICKED][i] - ordinary - asker->asking[i]};
+		ret->hits[i] = (struct unseen_point){
+			asker->asking[i], asker->gaps[KICKED][i] - ordinary - asker->asking[i]};
 	ret->n_payments = payer->n[KICKED];
 	for (size_t i = 0; i < ret->n_payments; i++) {
 		int64_t paid = held->delivery ? payer->paid[i] : (int64_t)(held->paid / held->n);
 
 		ret->payments[i].beside = payer->delivery[i];
-		ret->payments[i].ns = payer->gaps[KICKED][i] - paid - (asker == payer ? ordinary : 0);
+		ret->payments[i].ns =
+			payer->gaps[KICKED][i] - paid - (asker == payer ? ordinary : 0);
 	}
 	return true;
 }
@@ -215,7 +234,8 @@ static int let_tick(const struct calibration_host *h, struct watcher *asker, str
 		(void)close(fd);
 		return r;
 	}
-	while (__atomic_load_n(&payer->n[KICKED], __ATOMIC_RELAXED) < WANTED && clock_monotonic_ns() < deadline)
+	while (__atomic_load_n(&payer->n[KICKED], __ATOMIC_RELAXED) < WANTED &&
+	       clock_monotonic_ns() < deadline)
 		(void)usleep(5000);
 	(void)bpf_link__destroy(link);
 	return 0;
@@ -241,7 +261,8 @@ static void stop_watcher(struct watcher *w)
 	(void)pthread_join(w->thread, NULL);
 }
 
-static int measure(const struct calibration_host *h, struct watcher *asker, struct watcher *payer, const int cpu[2], struct round *ret)
+static int measure(const struct calibration_host *h, struct watcher *asker, struct watcher *payer,
+		   const int cpu[2], struct round *ret)
 {
 	struct abi_calibration *a = &h->skel->bss->calibration;
 	struct abi_totals before, after;
@@ -276,7 +297,9 @@ static int measure(const struct calibration_host *h, struct watcher *asker, stru
 		r = h->read_totals(h->session, &after);
 	if (r < 0)
 		return r;
-	held = by_shim ? shim.got : (struct payments){.n = after.payments - before.payments, .paid = after.paid - before.paid};
+	held = by_shim ? shim.got
+		       : (struct payments){.n = after.payments - before.payments,
+					   .paid = after.paid - before.paid};
 	return conclude(asker, payer, &held, ret) ? 0 : -EAGAIN;
 }
 
@@ -305,8 +328,10 @@ static int measure_once(const struct calibration_host *h, const int cpu[2], stru
 	return r;
 }
 
-/* Through the points of the rounds that are at most @most above the line of before; @all has room for them. Their number is *@ret_used. */
-static struct abi_unseen fit_rounds(const struct unseen_point *const points[], const size_t n[], size_t rounds, const int64_t above[], int64_t most,
+/* Through the points of the rounds that are at most @most above the line of before; @all has room
+ * for them. Their number is *@ret_used. */
+static struct abi_unseen fit_rounds(const struct unseen_point *const points[], const size_t n[],
+				    size_t rounds, const int64_t above[], int64_t most,
 				    struct unseen_point *all, size_t *ret_used)
 {
 	size_t sum = 0;
@@ -322,12 +347,16 @@ static struct abi_unseen fit_rounds(const struct unseen_point *const points[], c
 	return fit_unseen(all, sum);
 }
 
-/* The line through the points of all rounds, and then of those rounds that are about as low as the lowest: whatever else the machine does only adds,
- * for a tenth of a second at a time. How low is told beside the line, or, where @level, by the mean alone: a neighbour on the other half of a core
- * makes a payment's signal and all the rest of it slow by half, while cold caches, which every program has, delay the signal most. Both in one line
- * would have the caches cost what the neighbour does. Where nothing is measured beside it, nothing will tell when the program runs how busy the
- * machine is: then the mean of all rounds it is. Returns how many rounds agree with the line. */
-static size_t settle(const struct unseen_point *const points[], const size_t n[], size_t rounds, bool level, struct abi_unseen *ret)
+/* The line through the points of all rounds, and then of those rounds that are about as low as the
+ * lowest: whatever else the machine does only adds, for a tenth of a second at a time. How low is
+ * told beside the line, or, where @level, by the mean alone: a neighbour on the other half of a
+ * core makes a payment's signal and all the rest of it slow by half, while cold caches, which every
+ * program has, delay the signal most. Both in one line would have the caches cost what the
+ * neighbour does. Where nothing is measured beside it, nothing will tell when the program runs how
+ * busy the machine is: then the mean of all rounds it is. Returns how many rounds agree with the
+ * line. */
+static size_t settle(const struct unseen_point *const points[], const size_t n[], size_t rounds,
+		     bool level, struct abi_unseen *ret)
 {
 	struct unseen_point *all = calloc(ROUNDS * WANTED, sizeof(*all));
 	int64_t above[ROUNDS] = {0}, least = INT64_MAX;
@@ -377,7 +406,8 @@ int calibrate_measure(const struct calibration_host *h, const int cpu[2], struct
 	}
 	hits_agree = settle(hits, n_hits, n, false, &ret->hit);
 	payments_agree = settle(payments, n_payments, n, true, &ret->pay);
-	/* Nothing measures the program's ticks, so it is those of a machine as busy as it usually is. */
+	/* Nothing measures the program's ticks, so it is those of a machine as busy as it usually
+	 * is. */
 	ret->tick_ns = fit_mean(ordinary, n);
 	free(rounds);
 	return hits_agree >= 2 && payments_agree >= 2;

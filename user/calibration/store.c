@@ -74,7 +74,8 @@ static bool take_figure(const char **at, const char *name, char end, abi_s64 *re
 
 static bool take_unseen(const char **at, const char *name, char end, struct abi_unseen *ret)
 {
-	return take_figure(at, name, ' ', &ret->ns) && take_figure(at, "beside", ' ', &ret->beside_ns) &&
+	return take_figure(at, name, ' ', &ret->ns) &&
+	       take_figure(at, "beside", ' ', &ret->beside_ns) &&
 	       take_figure(at, "slope", end, &ret->slope_q8);
 }
 
@@ -89,8 +90,8 @@ static int parse(const char *text, const struct calibration_key *key, struct cal
 	if (strncmp(text, head, (size_t)n))
 		return -ESTALE;
 	text += n;
-	if (!take_unseen(&text, "pay", ' ', &c.pay) || !take_unseen(&text, "hit", ' ', &c.hit) || !take_figure(&text, "tick", '\n', &c.tick_ns) ||
-	    *text)
+	if (!take_unseen(&text, "pay", ' ', &c.pay) || !take_unseen(&text, "hit", ' ', &c.hit) ||
+	    !take_figure(&text, "tick", '\n', &c.tick_ns) || *text)
 		return -EBADMSG;
 	*ret = c;
 	return 0;
@@ -130,11 +131,13 @@ static int write_file(int fd, const char *text, size_t size)
 
 static bool sound(const struct abi_unseen *c)
 {
-	return c->ns >= 0 && c->ns <= CALIBRATION_MAX && c->beside_ns >= 0 && c->beside_ns <= CALIBRATION_MAX && c->slope_q8 >= 0 &&
+	return c->ns >= 0 && c->ns <= CALIBRATION_MAX && c->beside_ns >= 0 &&
+	       c->beside_ns <= CALIBRATION_MAX && c->slope_q8 >= 0 &&
 	       c->slope_q8 <= CALIBRATION_MAX;
 }
 
-int calibration_keep(const char *run, const struct calibration_key *key, const struct calibration *c)
+int calibration_keep(const char *run, const struct calibration_key *key,
+		     const struct calibration *c)
 {
 	_cleanup_close_ int dir = key->text[0] ? open_ours(run, true) : -ENODATA, fd = -1;
 	char text[MAX_FILE], name[64];
@@ -147,11 +150,14 @@ int calibration_keep(const char *run, const struct calibration_key *key, const s
 	n = render_head(key, text, sizeof(text));
 	if (n < 0)
 		return n;
-	n += snprintf(text + n, sizeof(text) - (size_t)n, "pay %lld beside %lld slope %lld hit %lld beside %lld slope %lld tick %lld\n", c->pay.ns,
-		      c->pay.beside_ns, c->pay.slope_q8, c->hit.ns, c->hit.beside_ns, c->hit.slope_q8, c->tick_ns);
+	n += snprintf(text + n, sizeof(text) - (size_t)n,
+		      "pay %lld beside %lld slope %lld hit %lld beside %lld slope %lld tick %lld\n",
+		      c->pay.ns, c->pay.beside_ns, c->pay.slope_q8, c->hit.ns, c->hit.beside_ns,
+		      c->hit.slope_q8, c->tick_ns);
 	if ((size_t)n >= sizeof(text))
 		return -ENAMETOOLONG;
-	(void)snprintf(name, sizeof(name), "%s.%llx", key->file, (unsigned long long)rng_fresh_seed());
+	(void)snprintf(name, sizeof(name), "%s.%llx", key->file,
+		       (unsigned long long)rng_fresh_seed());
 	fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
@@ -186,14 +192,18 @@ static int find_build_id(struct dl_phdr_info *info, size_t size, void *arg)
 
 	(void)size;
 	for (int i = 0; i < info->dlpi_phnum && !id->hex[0]; i++) {
-		const char *at = (const char *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr), *end = at + info->dlpi_phdr[i].p_memsz;
+		const char *at = (const char *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr),
+			   *end = at + info->dlpi_phdr[i].p_memsz;
 
-		while (info->dlpi_phdr[i].p_type == PT_NOTE && end - at >= (ptrdiff_t)sizeof(ElfW(Nhdr))) {
+		while (info->dlpi_phdr[i].p_type == PT_NOTE &&
+		       end - at >= (ptrdiff_t)sizeof(ElfW(Nhdr))) {
 			const ElfW(Nhdr) *note = (const void *)at;
-			const unsigned char *desc = (const unsigned char *)(note + 1) + ((note->n_namesz + 3) & ~3U);
+			const unsigned char *desc =
+				(const unsigned char *)(note + 1) + ((note->n_namesz + 3) & ~3U);
 
 			if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4)
-				for (size_t k = 0; k < note->n_descsz && 2 * k + 2 < sizeof(id->hex); k++)
+				for (size_t k = 0;
+				     k < note->n_descsz && 2 * k + 2 < sizeof(id->hex); k++)
 					(void)snprintf(id->hex + 2 * k, 3, "%02x", desc[k]);
 			at = (const char *)desc + ((note->n_descsz + 3) & ~3U);
 		}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Keeps what calibrate() has measured until the machine boots again, so that only the first run has to wait for it. The figures go into
- * the ledger of a privileged process: they are taken only from a file that nobody but the user who runs us (root) can have written, and
- * only if all of it is as we would have written it. */
+/* Keeps what calibrate() has measured until the machine boots again, so that only the first run has
+ * to wait for it. The figures go into the ledger of a privileged process: they are taken only from
+ * a file that nobody but the user who runs us (root) can have written, and only if all of it is as
+ * we would have written it. */
 #pragma once
 
 #include "shared/abi.h"
@@ -22,11 +23,14 @@ struct calibration_key {
 
 #define CALIBRATION_MAX 10000000 /* larger figures are no overheads */
 
-/* The key of this boot and this executable. @how says what else matters; letters, digits and "=,.-_ " only. */
+/* The key of this boot and this executable. @how says what else matters; letters, digits and "=,.-_
+ * " only. */
 void calibration_key_make(struct calibration_key *ret, unsigned int payer, const char *how);
 
-/* Reads from the directory "cozbpf" in @run, which is where the system keeps what does not outlive it ("/run"). Negative errno, and *ret
- * untouched: it is not there, or anything about it is odd. */
+/* Reads from the directory "cozbpf" in @run, which is where the system keeps what does not outlive
+ * it ("/run"). Negative errno, and *ret untouched: it is not there, or anything about it is odd. */
 int calibration_recall(const char *run, const struct calibration_key *key, struct calibration *ret);
-/* Writes it there, whole or not at all. Negative errno: this user cannot, or somebody else could read, change or replace it. */
-int calibration_keep(const char *run, const struct calibration_key *key, const struct calibration *c);
+/* Writes it there, whole or not at all. Negative errno: this user cannot, or somebody else could
+ * read, change or replace it. */
+int calibration_keep(const char *run, const struct calibration_key *key,
+		     const struct calibration *c);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* cozbpf annotate: which instructions of a function were sampled, by `cozbpf collect` or by runs, what they may have waited for, and what their lines
- * are worth. */
+/* cozbpf annotate: which instructions of a function were sampled, by `cozbpf collect` or by runs,
+ * what they may have waited for, and what their lines are worth. */
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -31,26 +31,40 @@ struct annotate_command {
 	struct shares_choice choice;
 };
 
-#define CHOICE(field) (offsetof(struct annotate_command, choice) + offsetof(struct shares_choice, field))
+#define CHOICE(field) \
+	(offsetof(struct annotate_command, choice) + offsetof(struct shares_choice, field))
 
 static const struct option_row rows[] = {
-	{"db", 0, "DIR", "the database (" CMD_DEFAULT_DATABASE ")", option_set_word, offsetof(struct annotate_command, database)},
-	{"since", 0, "TIME", "from then on: a span before now, as 30m, 1h, 7d, or a\ntime of UTC, as 2026-11-27T07:30 (all there is)",
+	{"db", 0, "DIR", "the database (" CMD_DEFAULT_DATABASE ")", option_set_word,
+	 offsetof(struct annotate_command, database)},
+	{"since", 0, "TIME",
+	 "from then on: a span before now, as 30m, 1h, 7d, or a\ntime of UTC, as 2026-11-27T07:30 "
+	 "(all there is)",
 	 option_set_since, CHOICE(from_s)},
 	{"until", 0, "TIME", "up to then", option_set_since, CHOICE(to_s)},
-	{"event", 0, "NAME", "of that event, if several were counted", option_set_word, CHOICE(event)},
-	{"image", 0, "GLOB", "only images whose path or last component fits", option_set_word, CHOICE(image)},
-	{"build-id", 0, "HEX", "only the image whose build id begins so", option_set_word, CHOICE(build_id)},
+	{"event", 0, "NAME", "of that event, if several were counted", option_set_word,
+	 CHOICE(event)},
+	{"image", 0, "GLOB", "only images whose path or last component fits", option_set_word,
+	 CHOICE(image)},
+	{"build-id", 0, "HEX", "only the image whose build id begins so", option_set_word,
+	 CHOICE(build_id)},
 	{"process", 0, "GLOB", "only processes of that name", option_set_word, CHOICE(process)},
-	{"cgroup", 0, "GLOB", "only control groups, as /system.slice/*", option_set_word, CHOICE(cgroup)},
-	{"count", 0, "TIME", "count for so long how often each block is executed now;\nthat slows the process down, by far", option_set_span,
-	 offsetof(struct annotate_command, count_s)},
-	{"pid", 'p', "PID", "the process to count in", option_set_whole, offsetof(struct annotate_command, pid), .min = 1, .max = INT_MAX},
-	{"all", 0, NULL, "blocks without samples as well", option_flag, offsetof(struct annotate_command, all)},
-	{"width", 0, "N", "columns to use (the terminal's, else 100)", option_set_whole, offsetof(struct annotate_command, width), .min = 1,
-	 .max = INT_MAX},
-	{"html", 0, "FILE", "write it as one HTML file, too", option_set_word, offsetof(struct annotate_command, html)},
-	{"json", 0, NULL, "for other programs: all blocks", option_flag, offsetof(struct annotate_command, json)},
+	{"cgroup", 0, "GLOB", "only control groups, as /system.slice/*", option_set_word,
+	 CHOICE(cgroup)},
+	{"count", 0, "TIME",
+	 "count for so long how often each block is executed now;\nthat slows the process down, by "
+	 "far",
+	 option_set_span, offsetof(struct annotate_command, count_s)},
+	{"pid", 'p', "PID", "the process to count in", option_set_whole,
+	 offsetof(struct annotate_command, pid), .min = 1, .max = INT_MAX},
+	{"all", 0, NULL, "blocks without samples as well", option_flag,
+	 offsetof(struct annotate_command, all)},
+	{"width", 0, "N", "columns to use (the terminal's, else 100)", option_set_whole,
+	 offsetof(struct annotate_command, width), .min = 1, .max = INT_MAX},
+	{"html", 0, "FILE", "write it as one HTML file, too", option_set_word,
+	 offsetof(struct annotate_command, html)},
+	{"json", 0, NULL, "for other programs: all blocks", option_flag,
+	 offsetof(struct annotate_command, json)},
 	{"help", 'h', NULL, "this text", option_flag, offsetof(struct annotate_command, help)},
 };
 #define N_ROWS (sizeof(rows) / sizeof(rows[0]))
@@ -58,11 +72,14 @@ static const struct option_row rows[] = {
 static void help(void)
 {
 	(void)puts("Usage: cozbpf annotate [OPTION]... FUNCTION|FILE:LINE [PROFILE]...\n"
-		   "Show the instructions of a function: the samples that found them, what they may have waited for,\n"
-		   "and what lines are worth that experiments were made with. Of profiles, or of what 'cozbpf collect'\n"
+		   "Show the instructions of a function: the samples that found them, what they "
+		   "may have waited for,\n"
+		   "and what lines are worth that experiments were made with. Of profiles, or of "
+		   "what 'cozbpf collect'\n"
 		   "has in its database.\n");
 	options_help(stdout, rows, N_ROWS);
-	(void)puts("\nExample:\n  cozbpf annotate queue.c:88 profile.jsonl\n  cozbpf annotate --since 1h --image mysqld row_search_mvcc");
+	(void)puts("\nExample:\n  cozbpf annotate queue.c:88 profile.jsonl\n  cozbpf annotate "
+		   "--since 1h --image mysqld row_search_mvcc");
 }
 
 static int write_html(FILE *out, void *arg)
@@ -80,12 +97,18 @@ static struct replace_file html_file(const struct annotate_command *c)
 				     .is_private = c->is_private};
 }
 
-/* @experiments: with the program; empty if there are none. @kernel: samples of the kernel count for what led there, as in runs. */
-static int show(const struct annotate_command *c, const struct shares_code *of, const struct analysis *experiments, bool kernel, struct error *e)
+/* @experiments: with the program; empty if there are none. @kernel: samples of the kernel count for
+ * what led there, as in runs. */
+static int show(const struct annotate_command *c, const struct shares_code *of,
+		const struct analysis *experiments, bool kernel, struct error *e)
 {
 	_cleanup_(annotation_free) struct annotation a = {0};
 	_cleanup_free_ struct annotation_sample *samples = calloc(of->n + 1, sizeof(*samples));
-	struct annotate_page page = {.a = &a, .of = of, .point = analysis_visited(experiments), .all = c->all, .width = (int)c->width};
+	struct annotate_page page = {.a = &a,
+				     .of = of,
+				     .point = analysis_visited(experiments),
+				     .all = c->all,
+				     .width = (int)c->width};
 	struct replace_file f = html_file(c);
 	struct stat st;
 	int r;
@@ -108,7 +131,8 @@ static int show(const struct annotate_command *c, const struct shares_code *of, 
 }
 
 /* What the function was found in, and the experiments of its program. */
-static int show_with(const struct annotate_command *c, const struct shares_code *of, const struct profile *p, bool kernel, struct error *e)
+static int show_with(const struct annotate_command *c, const struct shares_code *of,
+		     const struct profile *p, bool kernel, struct error *e)
 {
 	_cleanup_(analysis_free) struct analysis a = {0};
 
@@ -134,7 +158,9 @@ static int of_database(const struct annotate_command *c, const char *name, struc
 	if (r < 0)
 		return r;
 	build = elf_object_build_id(of.object);
-	r = build ? cmd_experiments(called, path, c->choice.from_s, c->choice.to_s, build, &experiments, e) : 0;
+	r = build ? cmd_experiments(called, path, c->choice.from_s, c->choice.to_s, build,
+				    &experiments, e)
+		  : 0;
 	return r < 0 && r != -ENOENT ? r : show_with(c, &of, &experiments, false, e);
 }
 
@@ -144,7 +170,8 @@ static int add_place(const struct profile_place *at, void *arg)
 }
 
 /* A shares_source of a profile. */
-static int each_of_profile(void *from, uint64_t from_s, uint64_t to_s, int (*cb)(struct counts *c, void *arg), void *arg, struct error *e)
+static int each_of_profile(void *from, uint64_t from_s, uint64_t to_s,
+			   int (*cb)(struct counts *c, void *arg), void *arg, struct error *e)
 {
 	const struct profile *p = from;
 	int r = 0;
@@ -161,7 +188,8 @@ static int each_of_profile(void *from, uint64_t from_s, uint64_t to_s, int (*cb)
 						   .owner = COUNTS_NO_OWNER};
 		struct counts c = {0};
 
-		if (counts_copy_image(&c.image, &image) < 0 || counts_who(&c, "", "", "") < 0 || counts_event(&c, "cpu-clock", 1) < 0 ||
+		if (counts_copy_image(&c.image, &image) < 0 || counts_who(&c, "", "", "") < 0 ||
+		    counts_event(&c, "cpu-clock", 1) < 0 ||
 		    profile_addresses_each(a, add_place, &c) < 0)
 			r = fail(e, ENOMEM, "out of memory");
 		else
@@ -171,7 +199,8 @@ static int each_of_profile(void *from, uint64_t from_s, uint64_t to_s, int (*cb)
 	return r;
 }
 
-static int of_profiles(const struct annotate_command *c, const char *name, char *const *paths, struct error *e)
+static int of_profiles(const struct annotate_command *c, const char *name, char *const *paths,
+		       struct error *e)
 {
 	_cleanup_(shares_code_free) struct shares_code of = {0};
 	_cleanup_(profile_free) struct profile p = {0};
@@ -181,7 +210,10 @@ static int of_profiles(const struct annotate_command *c, const char *name, char 
 	for (char *const *path = paths; r == 0 && *path; path++)
 		r = profile_read(&p, *path, e);
 	if (r == 0 && !p.n_addresses)
-		r = fail(e, ENODATA, "'%s' has no samples by instruction: it was written by an older cozbpf or by Coz; make a new one", *paths);
+		r = fail(e, ENODATA,
+			 "'%s' has no samples by instruction: it was written by an older cozbpf or "
+			 "by Coz; make a new one",
+			 *paths);
 	if (r == 0)
 		r = shares_find_code(&from, &c->choice, name, &of, e);
 	return r < 0 ? r : show_with(c, &of, &p, true, e);
@@ -190,10 +222,12 @@ static int of_profiles(const struct annotate_command *c, const char *name, char 
 /* What is left to choose from a profile. */
 static bool chooses_in_database(const struct annotate_command *c)
 {
-	return c->database || c->choice.from_s || c->choice.to_s != UINT64_MAX || c->choice.event || c->choice.process || c->choice.cgroup;
+	return c->database || c->choice.from_s || c->choice.to_s != UINT64_MAX || c->choice.event ||
+	       c->choice.process || c->choice.cgroup;
 }
 
-/* Is it there to be counted in? Then samples are those of its name, unless said otherwise: *ret is a glob for that, the caller's. */
+/* Is it there to be counted in? Then samples are those of its name, unless said otherwise: *ret is
+ * a glob for that, the caller's. */
 static int choose_process(struct annotate_command *c, bool of_database, char **ret, struct error *e)
 {
 	_cleanup_close_ int fd = -1;
@@ -224,7 +258,8 @@ static int annotate(struct annotate_command *c, char *const *words)
 	struct error e = {0};
 	int r = c->html ? replace_file_check(&f, &e) : 0;
 
-	c->is_private = !words[1] && replace_file_source_is_private(c->database ? c->database : CMD_DEFAULT_DATABASE);
+	c->is_private = !words[1] && replace_file_source_is_private(
+					     c->database ? c->database : CMD_DEFAULT_DATABASE);
 	for (char *const *path = words + 1; *path; path++)
 		c->is_private |= replace_file_source_is_private(*path);
 	if (r == 0 && c->pid)
@@ -232,7 +267,8 @@ static int annotate(struct annotate_command *c, char *const *words)
 	if (r == 0)
 		r = decoder_start(NULL, &e);
 	if (r == 0)
-		r = words[1] ? of_profiles(c, words[0], words + 1, &e) : of_database(c, words[0], &e);
+		r = words[1] ? of_profiles(c, words[0], words + 1, &e)
+			     : of_database(c, words[0], &e);
 	decoder_stop();
 	return r < 0 ? log_error("annotate: %s", e.text) : 0;
 }
@@ -252,10 +288,12 @@ int cmd_annotate(int argc, char **argv)
 	if (first >= argc)
 		return log_error("annotate: name a function or FILE:LINE");
 	if (first + 1 < argc && chooses_in_database(&c))
-		return log_error("annotate: '%s' is to be a profile: --db, --since, --until, --event, --process and --cgroup choose in a database",
+		return log_error("annotate: '%s' is to be a profile: --db, --since, --until, "
+				 "--event, --process and --cgroup choose in a database",
 				 argv[first + 1]);
 	if (!c.count_s != !c.pid)
-		return log_error("annotate: --count and --pid go together: for how long to count, and in which process");
+		return log_error("annotate: --count and --pid go together: for how long to count, "
+				 "and in which process");
 	if (!c.width)
 		c.width = (uint64_t)terminal_width(STDOUT_FILENO);
 	return annotate(&c, argv + first);

@@ -20,7 +20,8 @@ static int start(struct run *r, struct error *e)
 
 	if (err == 0)
 		err = session_attach(r->session, 0, e);
-	if (err == 0 && r->options.kind == RUN_ATTACH && scope->n_pids == 1 && scope->follow != FOLLOW_ALL)
+	if (err == 0 && r->options.kind == RUN_ATTACH && scope->n_pids == 1 &&
+	    scope->follow != FOLLOW_ALL)
 		points_only_in(session_points(r->session), scope->pids[0]);
 	if (err == 0)
 		err = run_scope_enter(r, e);
@@ -49,11 +50,13 @@ static int attach(struct run *r, struct error *e)
 	int status;
 
 	if (r->options.kind == RUN_SYSTEM && geteuid() != 0) {
-		(void)fail(e, EPERM, "system looks at other users' processes and so needs root: sudo cozbpf system ...");
+		(void)fail(e, EPERM,
+			   "system looks at other users' processes and so needs root: sudo cozbpf "
+			   "system ...");
 		return EXIT_OURS;
 	}
-	if (process_check_numbers(e) < 0 || identity_find(false, &r->identity, e) < 0 || run_scope_open(r, e) < 0 || run_open_session(r, e) < 0 ||
-	    start(r, e) < 0)
+	if (process_check_numbers(e) < 0 || identity_find(false, &r->identity, e) < 0 ||
+	    run_scope_open(r, e) < 0 || run_open_session(r, e) < 0 || start(r, e) < 0)
 		return EXIT_OURS;
 	if (run_loop(r, e) < 0) {
 		/* What was found so far is not lost. */
@@ -68,14 +71,16 @@ static int attach(struct run *r, struct error *e)
 
 int cmd_attach(int argc, char **argv)
 {
-	static const struct run_purpose attaching = {.kind = RUN_ATTACH, .prefix = "attach: ", .sink = run_sink, .run = attach};
+	static const struct run_purpose attaching = {
+		.kind = RUN_ATTACH, .prefix = "attach: ", .sink = run_sink, .run = attach};
 
 	return run_main(argc, argv, &attaching);
 }
 
 int cmd_system(int argc, char **argv)
 {
-	static const struct run_purpose watching = {.kind = RUN_SYSTEM, .prefix = "system: ", .sink = run_sink, .run = attach};
+	static const struct run_purpose watching = {
+		.kind = RUN_SYSTEM, .prefix = "system: ", .sink = run_sink, .run = attach};
 
 	return run_main(argc, argv, &watching);
 }

@@ -35,7 +35,8 @@ static const struct option_row rows[] = {
 	OPTION_ROW_DEBUG_DIR(offsetof(struct check_options, lines)),
 	OPTION_ROW_VERBOSE(offsetof(struct check_options, verbose)),
 	{"help", 'h', NULL, "this text", option_flag, offsetof(struct check_options, help)},
-	{"disable", 0, "FEATURE[,FEATURE]", NULL, option_set_features, offsetof(struct check_options, disabled)},
+	{"disable", 0, "FEATURE[,FEATURE]", NULL, option_set_features,
+	 offsetof(struct check_options, disabled)},
 };
 #define N_ROWS (sizeof(rows) / sizeof(rows[0]))
 
@@ -47,8 +48,10 @@ static void check_options_free(struct check_options *o)
 static void help(void)
 {
 	(void)puts("Usage: cozbpf check [OPTION]... [COMMAND]\n"
-		   "Try everything that a run uses, for real, and print what works for this user on this\n"
-		   "machine; with COMMAND, also whether its executable can be profiled. Exit status 0: a run\n"
+		   "Try everything that a run uses, for real, and print what works for this user "
+		   "on this\n"
+		   "machine; with COMMAND, also whether its executable can be profiled. Exit "
+		   "status 0: a run\n"
 		   "is possible.\n");
 	options_help(stdout, rows, N_ROWS);
 	(void)puts("\nExample:\n  sudo cozbpf check ./server");
@@ -56,8 +59,9 @@ static void help(void)
 
 static const char *state_text(const struct feature *f)
 {
-	static const char *const texts[][2] = {
-		[FEATURE_OK] = {"ok", "ok"}, [FEATURE_DENIED] = {"denied", "DENIED"}, [FEATURE_MISSING] = {"missing", "MISSING"}};
+	static const char *const texts[][2] = {[FEATURE_OK] = {"ok", "ok"},
+					       [FEATURE_DENIED] = {"denied", "DENIED"},
+					       [FEATURE_MISSING] = {"missing", "MISSING"}};
 
 	return texts[f->state][f->required];
 }
@@ -84,14 +88,16 @@ static int add_line(struct libscols_table *table, const struct feature *f, bool 
 
 	if (!line)
 		return -ENOMEM;
-	(void)snprintf(detail, sizeof(detail), "%s%s%s", f->what, *f->detail ? ": " : "", f->detail);
+	(void)snprintf(detail, sizeof(detail), "%s%s%s", f->what, *f->detail ? ": " : "",
+		       f->detail);
 	r = scols_line_set_data(line, COLUMN_FEATURE, f->name);
 	if (r == 0)
 		r = scols_line_set_data(line, COLUMN_STATE, state_text(f));
 	if (r == 0)
 		r = scols_line_set_data(line, COLUMN_DETAIL, printable(detail));
 	if (r == 0)
-		r = scols_line_set_data(line, COLUMN_REMEDY, f->state == FEATURE_OK ? "" : f->remedy);
+		r = scols_line_set_data(line, COLUMN_REMEDY,
+					f->state == FEATURE_OK ? "" : f->remedy);
 	if (r == 0 && color)
 		r = scols_cell_set_color(scols_line_get_cell(line, COLUMN_STATE), state_color(f));
 	return r;
@@ -118,7 +124,8 @@ static int print_table(const struct feature *features, size_t n, bool color)
 		return -ENOMEM;
 	scols_table_enable_colors(table, color);
 	for (size_t i = 0; i < N_COLUMNS && r == 0; i++)
-		if (!scols_table_new_column(table, columns[i].name, columns[i].width, columns[i].flags))
+		if (!scols_table_new_column(table, columns[i].name, columns[i].width,
+					    columns[i].flags))
 			r = -ENOMEM;
 	for (size_t i = 0; i < n && r == 0; i++)
 		r = add_line(table, &features[i], color);
@@ -128,8 +135,10 @@ static int print_table(const struct feature *features, size_t n, bool color)
 	return r;
 }
 
-/* What a run could make of the executable at @path, or of the script's interpreter. *ret has room for PROGRAM_ROWS. */
-static int probe_program(const char *path, const char *interpreter, const struct debug_options *options, struct feature *ret, struct error *e)
+/* What a run could make of the executable at @path, or of the script's interpreter. *ret has room
+ * for PROGRAM_ROWS. */
+static int probe_program(const char *path, const char *interpreter,
+			 const struct debug_options *options, struct feature *ret, struct error *e)
 {
 	_cleanup_elf_object_ struct elf_object *o = NULL;
 	_cleanup_(identity_free) struct identity who = {};
@@ -142,31 +151,42 @@ static int probe_program(const char *path, const char *interpreter, const struct
 	identity_open_files(&who);
 	r = decoder_start(NULL, e);
 	if (r == 0)
-		r = interpreter ? elf_object_open_named(NULL, interpreter, &o, e) : elf_object_open(path, &o, e);
+		r = interpreter ? elf_object_open_named(NULL, interpreter, &o, e)
+				: elf_object_open(path, &o, e);
 	if (r < 0)
 		return r;
-	ret[0] = (struct feature){.name = "dynamic", .what = "the preloaded shim (sleep, spin, coz.h points)"};
+	ret[0] = (struct feature){.name = "dynamic",
+				  .what = "the preloaded shim (sleep, spin, coz.h points)"};
 	ret[1] = (struct feature){.name = "symbols", .what = "points and lines by function"};
 	ret[2] = (struct feature){.name = "line information", .what = "lines, points by FILE:LINE"};
 	if (!elf_object_is_dynamic(o)) {
 		ret[0].state = FEATURE_MISSING;
-		(void)snprintf(ret[0].detail, sizeof(ret[0].detail), "a static executable takes none; a signal handler is put into it instead");
-		(void)snprintf(ret[0].remedy, sizeof(ret[0].remedy), "link it dynamically for coz.h points");
+		(void)snprintf(
+			ret[0].detail, sizeof(ret[0].detail),
+			"a static executable takes none; a signal handler is put into it instead");
+		(void)snprintf(ret[0].remedy, sizeof(ret[0].remedy),
+			       "link it dynamically for coz.h points");
 	}
 	if (!elf_object_has_symbols(o)) {
 		ret[1].state = FEATURE_MISSING;
 		(void)snprintf(ret[1].detail, sizeof(ret[1].detail), "it was stripped%s",
-			       elf_object_has_functions(o) ? ": functions are called after their place in the file" : "");
-		(void)snprintf(ret[1].remedy, sizeof(ret[1].remedy), "link without -s, do not strip");
+			       elf_object_has_functions(o)
+				       ? ": functions are called after their place in the file"
+				       : "");
+		(void)snprintf(ret[1].remedy, sizeof(ret[1].remedy),
+			       "link without -s, do not strip");
 	}
 	if (line_table_open_with(o, options, &lines, &no_lines) < 0) {
 		ret[2].state = FEATURE_MISSING;
 		(void)snprintf(ret[2].detail, sizeof(ret[2].detail), "%.200s", no_lines.text);
-		(void)snprintf(ret[2].remedy, sizeof(ret[2].remedy), "build with -g, or cozbpf run --granularity function");
+		(void)snprintf(ret[2].remedy, sizeof(ret[2].remedy),
+			       "build with -g, or cozbpf run --granularity function");
 	} else if (line_table_warning(lines)) {
-		(void)snprintf(ret[2].detail, sizeof(ret[2].detail), "%.200s", line_table_warning(lines));
+		(void)snprintf(ret[2].detail, sizeof(ret[2].detail), "%.200s",
+			       line_table_warning(lines));
 	} else if (strcmp(line_table_debug_path(lines), elf_object_path(o)) != 0) {
-		(void)snprintf(ret[2].detail, sizeof(ret[2].detail), "in %.200s", line_table_debug_path(lines));
+		(void)snprintf(ret[2].detail, sizeof(ret[2].detail), "in %.200s",
+			       line_table_debug_path(lines));
 	}
 	line_table_close(lines);
 	return 0;
@@ -179,7 +199,8 @@ static int conclude(const struct feature *features, size_t n)
 
 	for (size_t i = 0; i < n; i++)
 		if (features[i].required && features[i].state != FEATURE_OK)
-			(void)printf("%s%s", lacking++ ? ", " : "A run is not possible without: ", features[i].name);
+			(void)printf("%s%s", lacking++ ? ", " : "A run is not possible without: ",
+				     features[i].name);
 	(void)puts(lacking ? "" : "A run is possible.");
 	return lacking ? EXIT_OURS : 0;
 }
@@ -208,7 +229,9 @@ int cmd_check(int argc, char **argv)
 
 		r = target_find_executable(command, &path, &e);
 		if (r == -ENOENT && *command && strspn(command, "0123456789") == strlen(command))
-			return log_error("check: '%s' looks like a process id; only executables can be checked", command);
+			return log_error("check: '%s' looks like a process id; only executables "
+					 "can be checked",
+					 command);
 		if (r < 0)
 			return log_error("check: %s", e.text);
 		interpreter = target_script_interpreter(path);
@@ -221,11 +244,13 @@ int cmd_check(int argc, char **argv)
 		session_verbose();
 	r = session_probe(options.disabled, &features, &n);
 	if (r < 0)
-		return log_error("check: the features of this machine cannot be tried: %s", strerror(-r));
+		return log_error("check: the features of this machine cannot be tried: %s",
+				 strerror(-r));
 	color = color_wanted(options.color, STDOUT_FILENO);
 	r = print_table(features, n, color);
 	if (r == 0 && path) {
-		(void)fail(&e, 0, "%s%s%s", path, interpreter ? ", a script run by " : "", interpreter ? interpreter : "");
+		(void)fail(&e, 0, "%s%s%s", path, interpreter ? ", a script run by " : "",
+			   interpreter ? interpreter : "");
 		(void)printf("\n%s\n", printable(e.text));
 		r = print_table(program, PROGRAM_ROWS, color);
 	}

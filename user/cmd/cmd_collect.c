@@ -80,7 +80,8 @@ static int open_all(struct collecting *x, struct error *e)
 	return 0;
 }
 
-/* What is too old or too much goes. The clock decides what is old, unless somebody has just set it: then the oldest might be all that there is. */
+/* What is too old or too much goes. The clock decides what is old, unless somebody has just set it:
+ * then the oldest might be all that there is. */
 static void prune(struct collecting *x)
 {
 	int64_t offset = clock_offset(), step = offset - x->clock_offset_s;
@@ -90,13 +91,16 @@ static void prune(struct collecting *x)
 	size_t n;
 
 	if (was_set)
-		(void)log_error("collect: the clock was set by %lld s: nothing is removed for its age in this hour", (long long)step);
+		(void)log_error("collect: the clock was set by %lld s: nothing is removed for its "
+				"age in this hour",
+				(long long)step);
 	x->clock_offset_s = offset;
 	if (database_prune(x->database, was_set ? 0 : before, x->c.most_bytes, &n, &e) < 0)
 		(void)log_error("collect: %s", e.text);
 }
 
-/* While it cannot be written to, counts stay in memory; then the oldest epoch makes room, or the counts go. */
+/* While it cannot be written to, counts stay in memory; then the oldest epoch makes room, or the
+ * counts go. */
 static void make_room(struct collecting *x, size_t kept)
 {
 	struct error e = {0};
@@ -105,8 +109,10 @@ static void make_room(struct collecting *x, size_t kept)
 	if (kept <= MOST_KEPT)
 		return;
 	if (database_drop_oldest(x->database, &e) == 0) {
-		(void)log_error("collect: the oldest epoch of '%s' was removed to make room", database_path(x->database));
-		if (collector_flush(x->collector, x->database, now_s(), &kept, &e) == 0 || kept <= MOST_KEPT)
+		(void)log_error("collect: the oldest epoch of '%s' was removed to make room",
+				database_path(x->database));
+		if (collector_flush(x->collector, x->database, now_s(), &kept, &e) == 0 ||
+		    kept <= MOST_KEPT)
 			return;
 	}
 	lost = collector_forget(x->collector);
@@ -137,8 +143,9 @@ static void flush_all(struct collecting *x)
 
 static void greet(const struct collecting *x)
 {
-	(void)log_error("collect: %g samples a second and CPU of %s, into %s", x->c.settings.rate_hz,
-			x->c.settings.cgroup ? x->c.settings.cgroup : "the whole machine", x->c.database);
+	(void)log_error(
+		"collect: %g samples a second and CPU of %s, into %s", x->c.settings.rate_hz,
+		x->c.settings.cgroup ? x->c.settings.cgroup : "the whole machine", x->c.database);
 }
 
 static void part(const struct collecting *x)
@@ -146,10 +153,13 @@ static void part(const struct collecting *x)
 	struct collect_totals t = collector_totals(x->collector);
 	double ticks = t.ticks ? (double)t.ticks : 1;
 
-	(void)log_error("collect: %llu samples, %.1f %% of them in entries that were there, %llu lost, %llu while the address space was locked",
-			(unsigned long long)t.ticks, 100 * (double)t.hits / ticks, (unsigned long long)t.lost, (unsigned long long)t.unknown);
+	(void)log_error("collect: %llu samples, %.1f %% of them in entries that were there, %llu "
+			"lost, %llu while the address space was locked",
+			(unsigned long long)t.ticks, 100 * (double)t.hits / ticks,
+			(unsigned long long)t.lost, (unsigned long long)t.unknown);
 	if ((double)t.lost > LOST_SHARE * ticks)
-		(void)log_error("collect: more than %g %% were lost: a lower --rate helps", 100 * LOST_SHARE);
+		(void)log_error("collect: more than %g %% were lost: a lower --rate helps",
+				100 * LOST_SHARE);
 }
 
 static void close_all(struct collecting *x)
@@ -221,7 +231,9 @@ static int run(struct collecting *x, int signals, struct error *e)
 	x->flush_ns = next_flush(now);
 	x->redraw_ns = now + collector_redraw_ns(x->collector);
 	for (;;) {
-		struct pollfd fds[] = {{signals, POLLIN, 0}, {collector_fd(x->collector), POLLIN, 0}, {x->experiments.pidfd, POLLIN, 0}};
+		struct pollfd fds[] = {{signals, POLLIN, 0},
+				       {collector_fd(x->collector), POLLIN, 0},
+				       {x->experiments.pidfd, POLLIN, 0}};
 		struct signalfd_siginfo info;
 
 		if (poll(fds, 3, until_due(x, now)) < 0 && errno != EINTR)
@@ -269,7 +281,8 @@ static int collect(struct collecting *x)
 	if (signals < 0)
 		return log_error("collect: cannot take signals: %s", strerror(errno));
 	if (geteuid() != 0)
-		return log_error("collect: sampling the whole machine takes root; with sudo it has that");
+		return log_error(
+			"collect: sampling the whole machine takes root; with sudo it has that");
 	/* Otherwise the kernel's numbers of processes are not those in our /proc. */
 	if (process_check_numbers(&e) < 0 || decoder_start(&readers, &e) < 0 || open_all(x, &e) < 0)
 		return log_error("collect: %s", e.text);

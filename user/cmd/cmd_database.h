@@ -16,7 +16,8 @@ void cmd_left_out(const char *text, void *arg);
 /* `cozbpf diff --db`; @words: what is before and after. The exit status. */
 int cmd_diff_samples(const char *path, enum shares_by by, bool json, char **words);
 
-/* Adds the experiments of one build to @ret: the one whose id begins with @build, or (NULL) the one that ran last; then it is said that there are
- * others.
+/* Adds the experiments of one build to @ret: the one whose id begins with @build, or (NULL) the one
+ * that ran last; then it is said that there are others.
  * @command is who says it. -ENOENT: there are none. */
-int cmd_experiments(const char *command, const char *path, uint64_t from_s, uint64_t to_s, const char *build, struct profile *ret, struct error *e);
+int cmd_experiments(const char *command, const char *path, uint64_t from_s, uint64_t to_s,
+		    const char *build, struct profile *ret, struct error *e);

@@ -18,7 +18,8 @@
 
 enum form { PPROF, JSON, CSV, N_FORMS };
 enum what { SAMPLES, EXPERIMENTS };
-static const char *const what_names[] = {[SAMPLES] = "samples", [EXPERIMENTS] = "experiments", NULL};
+static const char *const what_names[] = {
+	[SAMPLES] = "samples", [EXPERIMENTS] = "experiments", NULL};
 static const char *const form_names[] = {[PPROF] = "pprof", [JSON] = "json", [CSV] = "csv", NULL};
 
 struct db_command {
@@ -32,9 +33,10 @@ struct db_command {
 };
 
 #define CHOICE(field) (offsetof(struct db_command, choice) + offsetof(struct shares_choice, field))
-#define ROW_DB                                                                                                                    \
-	{                                                                                                                         \
-		"db", 0, "DIR", "the database (" CMD_DEFAULT_DATABASE ")", option_set_word, offsetof(struct db_command, database) \
+#define ROW_DB                                                                              \
+	{                                                                                   \
+		"db", 0, "DIR", "the database (" CMD_DEFAULT_DATABASE ")", option_set_word, \
+			offsetof(struct db_command, database)                               \
 	}
 #define ROW_HELP                                                                               \
 	{                                                                                      \
@@ -43,22 +45,28 @@ struct db_command {
 
 static const struct option_row info_rows[] = {ROW_DB, ROW_HELP};
 static const struct option_row merge_rows[] = {
-	{"output", 'o', "DIR", "the new database (must be said)", option_set_word, offsetof(struct db_command, output)},
+	{"output", 'o', "DIR", "the new database (must be said)", option_set_word,
+	 offsetof(struct db_command, output)},
 	ROW_HELP,
 };
 static const struct option_row compact_rows[] = {
 	ROW_DB,
-	{"older-than", 0, "TIME", "days that ended so long ago (2d)", option_set_span, offsetof(struct db_command, older_s)},
+	{"older-than", 0, "TIME", "days that ended so long ago (2d)", option_set_span,
+	 offsetof(struct db_command, older_s)},
 	ROW_HELP,
 };
 static const struct option_row export_rows[] = {
 	{"to", 0, "FORMAT",
-	 "json: each row as an object, one to a line\ncsv: the same for spreadsheets\npprof: samples by function, for pprof and profile stores",
+	 "json: each row as an object, one to a line\ncsv: the same for spreadsheets\npprof: "
+	 "samples by function, for pprof and profile stores",
 	 option_choice, offsetof(struct db_command, form), .choices = form_names},
-	{"what", 0, "WHAT", "samples or experiments (samples)", option_choice, offsetof(struct db_command, what), .choices = what_names},
-	{"output", 'o', "FILE", "write a new FILE (standard output)", option_set_word, offsetof(struct db_command, output)},
+	{"what", 0, "WHAT", "samples or experiments (samples)", option_choice,
+	 offsetof(struct db_command, what), .choices = what_names},
+	{"output", 'o', "FILE", "write a new FILE (standard output)", option_set_word,
+	 offsetof(struct db_command, output)},
 	ROW_DB,
-	{"since", 0, "TIME", "from then on: a span before now, or a time of UTC (all)", option_set_since, CHOICE(from_s)},
+	{"since", 0, "TIME", "from then on: a span before now, or a time of UTC (all)",
+	 option_set_since, CHOICE(from_s)},
 	{"until", 0, "TIME", "up to then", option_set_since, CHOICE(to_s)},
 	ROW_HELP,
 };
@@ -111,15 +119,21 @@ static int info(struct db_command *c, char **words, int n)
 
 		database_measure(d, &all[i]);
 		bytes += all[i].bytes;
-		r = database_each(d, all[i].begin_s, all[i].begin_s + all[i].seconds, add_sampling, &s, c->e);
+		r = database_each(d, all[i].begin_s, all[i].begin_s + all[i].seconds, add_sampling,
+				  &s, c->e);
 		if (r == 0)
-			(void)printf("%-24s %7zu %6llu %12llu %6.1f %% %7llu\n", all[i].name, all[i].files, (unsigned long long)all[i].bytes >> 10,
-				     (unsigned long long)s.samples, s.numbers[0] ? 100 * (double)s.numbers[1] / (double)s.numbers[0] : 0,
+			(void)printf("%-24s %7zu %6llu %12llu %6.1f %% %7llu\n", all[i].name,
+				     all[i].files, (unsigned long long)all[i].bytes >> 10,
+				     (unsigned long long)s.samples,
+				     s.numbers[0]
+					     ? 100 * (double)s.numbers[1] / (double)s.numbers[0]
+					     : 0,
 				     (unsigned long long)s.numbers[2]);
 	}
 	if (r == 0)
-		(void)printf("%zu epochs, %llu KiB. found: samples whose entry in the kernel's table was there already\n", epochs,
-			     (unsigned long long)bytes >> 10);
+		(void)printf("%zu epochs, %llu KiB. found: samples whose entry in the kernel's "
+			     "table was there already\n",
+			     epochs, (unsigned long long)bytes >> 10);
 	database_close(d);
 	return r;
 }
@@ -157,7 +171,8 @@ static int merge_database(struct merging *m, struct database *from, uint64_t sec
 			continue;
 		r = database_each(from, all[i].begin_s, end, merge_one, m, m->e);
 		if (r == 0)
-			r = database_each_profile(from, all[i].begin_s, end, merge_profile, m, m->e);
+			r = database_each_profile(from, all[i].begin_s, end, merge_profile, m,
+						  m->e);
 	}
 	return r;
 }
@@ -168,9 +183,11 @@ static int check_merge(const struct db_command *c, char **words, int n)
 	if (!c->output)
 		return fail(c->e, EINVAL, "merge: into which directory? Name it with -o");
 	if (n < 1)
-		return fail(c->e, EINVAL, "merge: which databases? Usage: cozbpf db merge -o DIR DATABASE...");
+		return fail(c->e, EINVAL,
+			    "merge: which databases? Usage: cozbpf db merge -o DIR DATABASE...");
 	if (access(c->output, F_OK) == 0)
-		return fail(c->e, EEXIST, "merge: '%s' is there already: name a new directory", c->output);
+		return fail(c->e, EEXIST, "merge: '%s' is there already: name a new directory",
+			    c->output);
 	for (int i = 0; i < n; i++)
 		for (int k = 0; k < i; k++)
 			if (strcmp(words[i], words[k]) == 0)
@@ -188,7 +205,8 @@ static int merge(struct db_command *c, char **words, int n)
 	for (int i = 0; i < n && r == 0; i++)
 		r = database_open(words[i], cmd_left_out, left_out_of, &from[i], c->e);
 	if (r == 0)
-		r = database_open_writer(c->output, (gid_t)-1, cmd_left_out, left_out_of, &m.to, c->e);
+		r = database_open_writer(c->output, (gid_t)-1, cmd_left_out, left_out_of, &m.to,
+					 c->e);
 	/* Days first, which hours of others then go to: a day that came later would hide them. */
 	for (int i = 0; i < 2 * n && r == 0; i++)
 		r = merge_database(&m, from[i % n], i < n ? DATABASE_DAY_S : DATABASE_EPOCH_S);
@@ -241,25 +259,33 @@ static int write_form(FILE *out, void *arg)
 	if (r == 0 && c->form == PPROF)
 		r = export_pprof_of(out, d, c);
 	else if (r == 0)
-		r = (c->what == SAMPLES ? export_counts : export_experiments)(out, c->form == CSV, d, c->choice.from_s, c->choice.to_s, c->e);
+		r = (c->what == SAMPLES ? export_counts : export_experiments)(
+			out, c->form == CSV, d, c->choice.from_s, c->choice.to_s, c->e);
 	database_close(d);
 	return r;
 }
 
 static int export(struct db_command *c, char **words, int n)
 {
-	struct replace_file f = {.path = c->output, .uid = (uid_t)-1, .gid = (gid_t)-1, .is_private = replace_file_source_is_private(c->database)};
+	struct replace_file f = {.path = c->output,
+				 .uid = (uid_t)-1,
+				 .gid = (gid_t)-1,
+				 .is_private = replace_file_source_is_private(c->database)};
 	struct error e = {0};
 	int r;
 
 	(void)words;
 	(void)n;
 	if (c->form == N_FORMS)
-		return fail(c->e, EINVAL, "export: which format? Say --to json, --to csv or --to pprof");
+		return fail(c->e, EINVAL,
+			    "export: which format? Say --to json, --to csv or --to pprof");
 	if (c->form == PPROF && c->what == EXPERIMENTS)
-		return fail(c->e, EINVAL, "export: pprof's format is for samples; experiments go to json or csv");
+		return fail(c->e, EINVAL,
+			    "export: pprof's format is for samples; experiments go to json or csv");
 	if (c->form == PPROF && !c->output && isatty(STDOUT_FILENO))
-		return fail(c->e, EINVAL, "export: pprof's format is binary and standard output a terminal: name a file with -o");
+		return fail(c->e, EINVAL,
+			    "export: pprof's format is binary and standard output a terminal: name "
+			    "a file with -o");
 	if (!c->output)
 		return write_form(stdout, c);
 	r = replace_file(&f, write_form, c, &e);
@@ -278,13 +304,17 @@ static const struct {
 	const char *usage;
 } subcommands[] = {
 	{"info", info, info_rows, sizeof(info_rows) / sizeof(info_rows[0]), false,
-	 "Usage: cozbpf db info [OPTION]...\nList the epochs of a database, and how sampling went.\n"},
+	 "Usage: cozbpf db info [OPTION]...\nList the epochs of a database, and how sampling "
+	 "went.\n"},
 	{"merge", merge, merge_rows, sizeof(merge_rows) / sizeof(merge_rows[0]), true,
-	 "Usage: cozbpf db merge -o DIR DATABASE...\nPut several databases, of one host or of many, into a new one. Samples keep their hosts.\n"},
+	 "Usage: cozbpf db merge -o DIR DATABASE...\nPut several databases, of one host or of "
+	 "many, into a new one. Samples keep their hosts.\n"},
 	{"compact", compact, compact_rows, sizeof(compact_rows) / sizeof(compact_rows[0]), false,
-	 "Usage: cozbpf db compact [OPTION]...\nMake one epoch of the hours of each day that is past: smaller, and quicker to read.\n"},
+	 "Usage: cozbpf db compact [OPTION]...\nMake one epoch of the hours of each day that is "
+	 "past: smaller, and quicker to read.\n"},
 	{"export", export, export_rows, sizeof(export_rows) / sizeof(export_rows[0]), false,
-	 "Usage: cozbpf db export --to json|csv|pprof [OPTION]...\nWrite what was counted in a format of other tools.\n"},
+	 "Usage: cozbpf db export --to json|csv|pprof [OPTION]...\nWrite what was counted in a "
+	 "format of other tools.\n"},
 };
 #define N_SUBCOMMANDS (sizeof(subcommands) / sizeof(subcommands[0]))
 
@@ -314,7 +344,8 @@ int cmd_db(int argc, char **argv)
 	for (size_t i = 0; i < N_SUBCOMMANDS; i++) {
 		if (strcmp(argv[1], subcommands[i].name) != 0)
 			continue;
-		if (options_parse(subcommands[i].rows, subcommands[i].n_rows, &c, argc - 1, argv + 1, &first, &e) < 0)
+		if (options_parse(subcommands[i].rows, subcommands[i].n_rows, &c, argc - 1,
+				  argv + 1, &first, &e) < 0)
 			return log_error("db: %s", e.text);
 		first++;
 		if (c.help) {
@@ -328,5 +359,6 @@ int cmd_db(int argc, char **argv)
 			return log_error("db: %s", e.text);
 		return 0;
 	}
-	return log_error("db: unknown word '%s'; there are info, merge, compact and export", argv[1]);
+	return log_error("db: unknown word '%s'; there are info, merge, compact and export",
+			 argv[1]);
 }

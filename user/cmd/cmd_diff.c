@@ -25,14 +25,16 @@ struct diff_command {
 	double fail_if; /* percent */
 };
 
-static int set_changed(void *target, const struct option_row *row, const char *value, struct error *e)
+static int set_changed(void *target, const struct option_row *row, const char *value,
+		       struct error *e)
 {
 	struct diff_command *c = target;
 	const char *equals = strrchr(value, '=');
 	double percent;
 
 	if (c->changed)
-		return fail(e, EINVAL, "--%s: only one line; a prediction is of one line alone", row->name);
+		return fail(e, EINVAL, "--%s: only one line; a prediction is of one line alone",
+			    row->name);
 	if (!equals || equals == value)
 		return fail(e, EINVAL, "--%s '%s': allowed is FILE:LINE=PERCENT", row->name, value);
 	if (option_real(row, equals + 1, 0.1, 100, &percent, e) < 0)
@@ -42,7 +44,8 @@ static int set_changed(void *target, const struct option_row *row, const char *v
 	return c->changed ? 0 : fail(e, ENOMEM, "out of memory");
 }
 
-static int set_fail_if(void *target, const struct option_row *row, const char *value, struct error *e)
+static int set_fail_if(void *target, const struct option_row *row, const char *value,
+		       struct error *e)
 {
 	struct diff_command *c = target;
 
@@ -50,13 +53,19 @@ static int set_fail_if(void *target, const struct option_row *row, const char *v
 }
 
 static const struct option_row rows[] = {
-	{"changed", 0, "FILE:LINE=PERCENT", "the line was made so much faster in between: did what was\npredicted come true?", set_changed},
-	{"fail-if", 0, "PERCENT", "exit with status 1 if a point surely became slower by more", set_fail_if},
-	{"html", 0, "FILE", "write an HTML file, too", option_set_word, offsetof(struct diff_command, html)},
-	{"db", 0, "DIR", "compare samples of 'cozbpf collect': BEFORE and AFTER are\ntimes (2026-11-27, 2026-11-27T07) or builds (build:HEX)",
+	{"changed", 0, "FILE:LINE=PERCENT",
+	 "the line was made so much faster in between: did what was\npredicted come true?",
+	 set_changed},
+	{"fail-if", 0, "PERCENT", "exit with status 1 if a point surely became slower by more",
+	 set_fail_if},
+	{"html", 0, "FILE", "write an HTML file, too", option_set_word,
+	 offsetof(struct diff_command, html)},
+	{"db", 0, "DIR",
+	 "compare samples of 'cozbpf collect': BEFORE and AFTER are\ntimes (2026-11-27, "
+	 "2026-11-27T07) or builds (build:HEX)",
 	 option_set_word, offsetof(struct diff_command, database)},
-	{"by", 0, "WHAT", "with --db: image, function, line, process, cgroup, host\n(function)", option_choice, offsetof(struct diff_command, by),
-	 .choices = shares_by_names},
+	{"by", 0, "WHAT", "with --db: image, function, line, process, cgroup, host\n(function)",
+	 option_choice, offsetof(struct diff_command, by), .choices = shares_by_names},
 	{"json", 0, NULL, "for other programs", option_flag, offsetof(struct diff_command, json)},
 	{"help", 'h', NULL, "this text", option_flag, offsetof(struct diff_command, help)},
 };
@@ -65,7 +74,8 @@ static const struct option_row rows[] = {
 static void help(void)
 {
 	(void)puts("Usage: cozbpf diff [OPTION]... BEFORE AFTER\n"
-		   "Say how much faster a program became between two profiles, and of each line how its effect\n"
+		   "Say how much faster a program became between two profiles, and of each line "
+		   "how its effect\n"
 		   "changed.\n");
 	options_help(stdout, rows, N_ROWS);
 	(void)puts("\nExample:\n  cozbpf diff --changed queue.c:142=40 before.jsonl after.jsonl");
@@ -93,10 +103,13 @@ static int tell(const struct diff_command *c, struct diff *d)
 	struct error e = {0};
 
 	if (!d->c->n_points)
-		return log_error("diff: the profiles have no point with visits in common: nothing can be compared");
+		return log_error("diff: the profiles have no point with visits in common: nothing "
+				 "can be compared");
 	for (size_t i = 0; c->changed && i < d->c->n_points; i++)
 		if (!compare_called(d->c->points[i].before, c->changed))
-			return log_error("diff: --changed '%s': no line that was tried before the change is called so, or several are", c->changed);
+			return log_error("diff: --changed '%s': no line that was tried before the "
+					 "change is called so, or several are",
+					 c->changed);
 	if (c->json && diff_json(stdout, d) == -ENOMEM)
 		return log_error("diff: out of memory");
 	if (!c->json)
@@ -116,7 +129,13 @@ static int compare_files(struct diff_command *c, char **files)
 	_cleanup_(profile_free) struct profile before = {0}, after = {0};
 	_cleanup_(analysis_free) struct analysis a = {0}, b = {0};
 	_cleanup_(compare_free) struct comparison all = {0};
-	struct diff d = {.before = &before, .after = &after, .a = &a, .b = &b, .c = &all, .changed = c->changed, .speedup = c->speedup};
+	struct diff d = {.before = &before,
+			 .after = &after,
+			 .a = &a,
+			 .b = &b,
+			 .c = &all,
+			 .changed = c->changed,
+			 .speedup = c->speedup};
 	struct replace_file f = html_file(c);
 	struct error e = {0};
 
@@ -126,7 +145,8 @@ static int compare_files(struct diff_command *c, char **files)
 		return log_error("diff: %s", e.text);
 	if (profile_read(&before, files[0], &e) < 0 || profile_read(&after, files[1], &e) < 0)
 		return log_error("diff: %s", e.text);
-	if (analyse(&before, 1, &a) < 0 || analyse(&after, 1, &b) < 0 || compare(&before, &a, &after, &b, &all) < 0)
+	if (analyse(&before, 1, &a) < 0 || analyse(&after, 1, &b) < 0 ||
+	    compare(&before, &a, &after, &b, &all) < 0)
 		return log_error("diff: out of memory");
 	return tell(c, &d);
 }
@@ -145,7 +165,8 @@ int cmd_diff(int argc, char **argv)
 	} else if (argc - first != 2) {
 		r = log_error("diff: which two? Usage: cozbpf diff [OPTION]... BEFORE AFTER");
 	} else if (c.database && (c.html || c.changed || c.fail_if < 1e9)) {
-		r = log_error("diff: --html, --changed and --fail-if are of profiles; with --db there is --json");
+		r = log_error("diff: --html, --changed and --fail-if are of profiles; with --db "
+			      "there is --json");
 	} else if (c.database) {
 		r = cmd_diff_samples(c.database, c.by, c.json, argv + first);
 	} else {

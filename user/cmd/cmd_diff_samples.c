@@ -25,14 +25,16 @@ static int choose(const char *word, enum shares_by by, struct shares_choice *ret
 		return option_range(NULL, word, &ret->from_s, &ret->to_s, e);
 	ret->build_id = word + strlen(BUILD);
 	if (!*ret->build_id || strspn(ret->build_id, "0123456789abcdef") != strlen(ret->build_id))
-		return fail(e, EINVAL, "'%s': a build id is written in lower-case hexadecimal", word);
+		return fail(e, EINVAL, "'%s': a build id is written in lower-case hexadecimal",
+			    word);
 	return 0;
 }
 
 int cmd_diff_samples(const char *path, enum shares_by by, bool json, char **words)
 {
 	_cleanup_(shares_free) struct shares before = {0}, after = {0};
-	struct shares_table x = {&before, by, path, ROWS, terminal_width(STDOUT_FILENO)}, y = {&after, by, path, ROWS, x.width};
+	struct shares_table x = {&before, by, path, ROWS, terminal_width(STDOUT_FILENO)},
+			    y = {&after, by, path, ROWS, x.width};
 	struct shares_choice first, second;
 	struct database *d = NULL;
 	struct error e = {0};

@@ -91,7 +91,8 @@ static int take_one(int fd, const char *path, void *arg)
 	}
 	if (!b->first)
 		b->first = strdup(path);
-	return !b->first || profile_merge(b->into, &p) < 0 ? fail(b->e, ENOMEM, "out of memory") : 0;
+	return !b->first || profile_merge(b->into, &p) < 0 ? fail(b->e, ENOMEM, "out of memory")
+							   : 0;
 }
 
 /* The one that was asked for, else the one that ran last. */
@@ -100,20 +101,28 @@ static int choose(struct builds *b, const char *path, const char *build)
 	const struct build *best = NULL;
 
 	for (size_t i = 0; i < b->n; i++)
-		if (build ? strncmp(b->all[i].name, build, strlen(build)) == 0 : !best || b->all[i].newest_ns > best->newest_ns)
+		if (build ? strncmp(b->all[i].name, build, strlen(build)) == 0
+			  : !best || b->all[i].newest_ns > best->newest_ns)
 			best = &b->all[i];
 	if (!best)
-		return build ? fail(b->e, ENOENT, "'%s' has no experiments of build '%s' in that time", path, build)
-			     : fail(b->e, ENOENT, "'%s' has no experiments of that time; 'cozbpf collect --experiments' makes some", path);
+		return build ? fail(b->e, ENOENT,
+				    "'%s' has no experiments of build '%s' in that time", path,
+				    build)
+			     : fail(b->e, ENOENT,
+				    "'%s' has no experiments of that time; 'cozbpf collect "
+				    "--experiments' makes some",
+				    path);
 	b->wanted = best->name;
 	for (size_t i = 0; !build && i < b->n; i++)
 		if (&b->all[i] != best)
-			(void)log_error("%s: %zu experiments of another build are left out: --build-id %.12s shows them", b->command,
-					b->all[i].experiments, b->all[i].name);
+			(void)log_error("%s: %zu experiments of another build are left out: "
+					"--build-id %.12s shows them",
+					b->command, b->all[i].experiments, b->all[i].name);
 	return 0;
 }
 
-int cmd_experiments(const char *command, const char *path, uint64_t from_s, uint64_t to_s, const char *build, struct profile *ret, struct error *e)
+int cmd_experiments(const char *command, const char *path, uint64_t from_s, uint64_t to_s,
+		    const char *build, struct profile *ret, struct error *e)
 {
 	struct builds b = {.command = command, .into = ret, .e = e};
 	struct database *d = NULL;

@@ -31,9 +31,12 @@ struct export_command {
 };
 
 static const struct option_row rows[] = {
-	{"to", 0, "FORMAT", "coz: Coz's old text form, for its viewer\npprof: samples, for go tool pprof\ntrace: experiments over time, for Perfetto",
+	{"to", 0, "FORMAT",
+	 "coz: Coz's old text form, for its viewer\npprof: samples, for go tool pprof\ntrace: "
+	 "experiments over time, for Perfetto",
 	 option_choice, offsetof(struct export_command, form), .choices = form_names},
-	{"output", 'o', "FILE", "write a new FILE (standard output)", option_set_word, offsetof(struct export_command, output)},
+	{"output", 'o', "FILE", "write a new FILE (standard output)", option_set_word,
+	 offsetof(struct export_command, output)},
 	{"help", 'h', NULL, "this text", option_flag, offsetof(struct export_command, help)},
 };
 #define N_ROWS (sizeof(rows) / sizeof(rows[0]))
@@ -41,7 +44,8 @@ static const struct option_row rows[] = {
 static void help(void)
 {
 	(void)puts("Usage: cozbpf export --to FORMAT [-o FILE] PROFILE...\n"
-		   "Write profiles in a format of another tool. Several files are taken as one profile.\n");
+		   "Write profiles in a format of another tool. Several files are taken as one "
+		   "profile.\n");
 	options_help(stdout, rows, N_ROWS);
 	(void)puts("\nExample:\n  cozbpf export --to trace -o trace.json cozbpf.jsonl");
 }
@@ -55,7 +59,8 @@ static int write_form(FILE *out, void *arg)
 
 static int export(struct export_command *c)
 {
-	struct replace_file f = {.path = c->output, .uid = (uid_t)-1, .gid = (gid_t)-1, .is_private = c->is_private};
+	struct replace_file f = {
+		.path = c->output, .uid = (uid_t)-1, .gid = (gid_t)-1, .is_private = c->is_private};
 	struct error e = {0};
 	int r;
 
@@ -65,9 +70,11 @@ static int export(struct export_command *c)
 		r = write_form(stdout, c);
 	if (r == -ENODATA)
 		return log_error("export: the profile has no %s, so there is nothing to write",
-				 c->form == PPROF ? "samples" : "experiments that say when they began");
+				 c->form == PPROF ? "samples"
+						  : "experiments that say when they began");
 	if (r < 0)
-		return c->output ? log_error("export: %s", e.text) : log_error("export: standard output: %s", strerror(-r));
+		return c->output ? log_error("export: %s", e.text)
+				 : log_error("export: standard output: %s", strerror(-r));
 	if (!c->output && (fflush(stdout) || ferror(stdout)))
 		return log_error("export: standard output: %s", strerror(errno));
 	return 0;
@@ -89,9 +96,11 @@ int cmd_export(int argc, char **argv)
 	if (c.form == N_FORMS)
 		return log_error("export: which format? Say --to coz, --to pprof or --to trace");
 	if (first >= argc)
-		return log_error("export: which profile? Usage: cozbpf export --to FORMAT [-o FILE] PROFILE...");
+		return log_error("export: which profile? Usage: cozbpf export --to FORMAT [-o "
+				 "FILE] PROFILE...");
 	if (c.form == PPROF && !c.output && isatty(STDOUT_FILENO))
-		return log_error("export: pprof's format is binary and standard output a terminal: name a file with -o");
+		return log_error("export: pprof's format is binary and standard output a terminal: "
+				 "name a file with -o");
 	for (int i = first; i < argc; i++) {
 		c.is_private |= replace_file_source_is_private(argv[i]);
 		if (profile_read(&p, argv[i], &e) < 0)

@@ -26,15 +26,19 @@ struct list_options {
 };
 
 static const struct option_row rows[] = {
-	{"source", 's', "GLOB", "as for run: matching source files only; !GLOB excludes\n(repeatable)", option_add_glob,
+	{"source", 's', "GLOB",
+	 "as for run: matching source files only; !GLOB excludes\n(repeatable)", option_add_glob,
 	 offsetof(struct list_options, sources)},
-	{"binary", 'b', "GLOB", "as for run: matching executables and libraries only; of a\nprocess, which alone has libraries (repeatable)",
+	{"binary", 'b', "GLOB",
+	 "as for run: matching executables and libraries only; of a\nprocess, which alone has "
+	 "libraries (repeatable)",
 	 option_add_glob, offsetof(struct list_options, binaries)},
 	OPTION_ROW_SOURCE_PREFIX(offsetof(struct list_options, lines)),
 	OPTION_ROW_DEBUG_DIR(offsetof(struct list_options, lines)),
 	{"rates", 0, NULL,
-	 "of points of a process: those that it passes 10 to 10000 times\na second, as is counted for two seconds (root, Linux 6.6)", option_flag,
-	 offsetof(struct list_options, rates)},
+	 "of points of a process: those that it passes 10 to 10000 times\na second, as is counted "
+	 "for two seconds (root, Linux 6.6)",
+	 option_flag, offsetof(struct list_options, rates)},
 	{"help", 'h', NULL, "this text", option_flag, offsetof(struct list_options, help)},
 };
 #define N_ROWS (sizeof(rows) / sizeof(rows[0]))
@@ -51,10 +55,14 @@ static void help(void)
 	(void)puts("Usage: cozbpf list lines [OPTION]... COMMAND|PID [GLOB]\n"
 		   "       cozbpf list functions [OPTION]... COMMAND|PID [GLOB]\n"
 		   "       cozbpf list points [OPTION]... COMMAND|PID [GLOB]\n"
-		   "Print the source lines with code, or the functions, that run would try, of the executable that COMMAND\n"
-		   "names, or of a running process. Lines with '#' say what would not be tried, and why; a progress point\n"
-		   "can be there all the same. GLOB chooses among source files (path or last components), or among functions.\n"
-		   "Of points, prints what --progress could count: USDT probes, functions that others can call, and a line of "
+		   "Print the source lines with code, or the functions, that run would try, of the "
+		   "executable that COMMAND\n"
+		   "names, or of a running process. Lines with '#' say what would not be tried, "
+		   "and why; a progress point\n"
+		   "can be there all the same. GLOB chooses among source files (path or last "
+		   "components), or among functions.\n"
+		   "Of points, prints what --progress could count: USDT probes, functions that "
+		   "others can call, and a line of "
 		   "each loop.\n");
 	options_help(stdout, rows, N_ROWS);
 	(void)puts("\nExample: where can a progress point in queue.c be?\n"
@@ -75,7 +83,8 @@ static int find(const char *name, char **ret_path, pid_t *ret_pid)
 		pid = strtoul(name, NULL, 10);
 		if (errno || !pid || pid > INT_MAX || kill((pid_t)pid, 0) < 0)
 			if (errno != EPERM)
-				return log_error("list: there is no command and no process %s", name);
+				return log_error("list: there is no command and no process %s",
+						 name);
 		*ret_pid = (pid_t)pid;
 		*ret_path = malloc(PROC_PATH);
 		if (!*ret_path)
@@ -87,11 +96,13 @@ static int find(const char *name, char **ret_path, pid_t *ret_pid)
 		return log_error("list: %s", e.text);
 	interpreter = target_script_interpreter(*ret_path);
 	if (interpreter)
-		return log_error("list: %s is a script; list the program that runs it: %s", *ret_path, interpreter);
+		return log_error("list: %s is a script; list the program that runs it: %s",
+				 *ret_path, interpreter);
 	return 0;
 }
 
-static int list(const struct list_options *o, bool functions, bool points, const char *name, const char *glob)
+static int list(const struct list_options *o, bool functions, bool points, const char *name,
+		const char *glob)
 {
 	struct code_scope scope = {
 		.sources = o->sources.all,
@@ -113,7 +124,9 @@ static int list(const struct list_options *o, bool functions, bool points, const
 	if (r)
 		return r;
 	if (o->rates && !pid)
-		return log_error("list: %s does not run; --rates counts in a process: cozbpf list points --rates PID", name);
+		return log_error("list: %s does not run; --rates counts in a process: cozbpf list "
+				 "points --rates PID",
+				 name);
 	r = identity_find(false, &who, &e);
 	if (r < 0)
 		return log_error("list: %s", e.text);
@@ -162,13 +175,17 @@ int cmd_list(int argc, char **argv)
 		functions = strcmp(what, "functions") == 0;
 		points = strcmp(what, "points") == 0;
 		if (!functions && !points && strcmp(what, "lines") != 0)
-			r = log_error("list: '%s' cannot be listed; lines, functions and points can", what);
+			r = log_error(
+				"list: '%s' cannot be listed; lines, functions and points can",
+				what);
 		else if (options.rates && !points)
-			r = log_error("list: --rates is for points; cozbpf list points --rates PID");
+			r = log_error(
+				"list: --rates is for points; cozbpf list points --rates PID");
 		else if (argc < 1)
 			r = log_error("list: no command; cozbpf list %s COMMAND|PID [GLOB]", what);
 		else if (argc > 2)
-			r = log_error("list: one pattern at most; quote it, so that the shell leaves it alone");
+			r = log_error("list: one pattern at most; quote it, so that the shell "
+				      "leaves it alone");
 		else
 			r = list(&options, functions, points, argv[0], argv[1]);
 	}

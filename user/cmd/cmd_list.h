@@ -20,12 +20,13 @@ struct listing {
 	char *nothing;		 /* why nothing of the main executable can be tried */
 };
 
-/* Prints what can be tried, a name a line, then what cannot and why, each line with "# " in front. Returns the exit status, after one line
- * on stderr if there is nothing to try. */
+/* Prints what can be tried, a name a line, then what cannot and why, each line with "# " in front.
+ * Returns the exit status, after one line on stderr if there is nothing to try. */
 int list_names(struct listing *l, bool process);
 /* The same for what --progress could count. (cmd_list_points.c) */
 int list_points(struct listing *l);
-/* What process @pid passes 10 to 10000 times a second, as it is counted for two seconds. (cmd_list_points.c) */
+/* What process @pid passes 10 to 10000 times a second, as it is counted for two seconds.
+ * (cmd_list_points.c) */
 int list_rates(struct listing *l, int pid);
 void list_free(struct listing *l); /* frees the contents */
 
@@ -35,7 +36,10 @@ void list_print_name(const char *name);
 int list_is_new(struct listing *l, const char *name);
 /* To be said at the end, once. -ENOMEM. */
 int list_note(struct listing *l, const char *text);
-/* If several functions share the code that begins at @vaddr (elf/names.h), that is said at the end. 1: they do. -ENOMEM. */
-int list_note_sharers(struct listing *l, const struct elf_object *elf, uint64_t vaddr, bool by_source);
-/* Prints the notes. Returns the exit status; if nothing was printed, after one line on stderr: why, or @nothing. */
+/* If several functions share the code that begins at @vaddr (elf/names.h), that is said at the end.
+ * 1: they do. -ENOMEM. */
+int list_note_sharers(struct listing *l, const struct elf_object *elf, uint64_t vaddr,
+		      bool by_source);
+/* Prints the notes. Returns the exit status; if nothing was printed, after one line on stderr: why,
+ * or @nothing. */
 int list_end(struct listing *l, const char *nothing);

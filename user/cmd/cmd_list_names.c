@@ -31,7 +31,8 @@ void list_print_name(const char *name)
 
 	if (!copy)
 		return;
-	/* A name that is read by a program is worth nothing with parts of it replaced, but must stay one line. */
+	/* A name that is read by a program is worth nothing with parts of it replaced, but must
+	 * stay one line. */
 	utf8_make_printable(copy, utf8_locale() || !isatty(STDOUT_FILENO));
 	(void)fputs(copy, stdout);
 }
@@ -74,7 +75,8 @@ int list_note(struct listing *l, const char *text)
 	return note(l, NULL, text);
 }
 
-int list_note_sharers(struct listing *l, const struct elf_object *elf, uint64_t vaddr, bool by_source)
+int list_note_sharers(struct listing *l, const struct elf_object *elf, uint64_t vaddr,
+		      bool by_source)
 {
 	_cleanup_elf_names_ struct elf_names names = {0};
 	_cleanup_free_ char *all = NULL, *text = NULL;
@@ -83,7 +85,11 @@ int list_note_sharers(struct listing *l, const struct elf_object *elf, uint64_t 
 	if (r < 0 || !names.n)
 		return r;
 	all = elf_names_join(&names, NULL);
-	if (!all || asprintf(&text, "%s share their code, folded or as aliases: --shared-code counts them together", all) < 0)
+	if (!all ||
+	    asprintf(
+		    &text,
+		    "%s share their code, folded or as aliases: --shared-code counts them together",
+		    all) < 0)
 		text = NULL;
 	r = text ? list_note(l, text) : -ENOMEM;
 	return r < 0 ? r : 1;
@@ -117,7 +123,8 @@ static bool file_wanted(const char *glob, const char *file)
 {
 	const char *slash = strrchr(file, '/');
 
-	return !glob || line_file_matches(glob, file) || fnmatch(glob, file, 0) == 0 || (slash && fnmatch(glob, slash + 1, 0) == 0);
+	return !glob || line_file_matches(glob, file) || fnmatch(glob, file, 0) == 0 ||
+	       (slash && fnmatch(glob, slash + 1, 0) == 0);
 }
 
 /* One executable or library. */
@@ -148,7 +155,10 @@ static int print_line(const char *file, uint32_t line, void *arg)
 	if (!code_map_has_source(x->l->code, file)) {
 		_cleanup_free_ char *text = NULL;
 
-		if (asprintf(&text, "%s: a source out of scope; --source '*' or a pattern for it takes it in", file) < 0)
+		if (asprintf(&text,
+			     "%s: a source out of scope; --source '*' or a pattern for it takes it "
+			     "in",
+			     file) < 0)
 			text = NULL;
 		return text ? note(x->l, "line", text) : -ENOMEM;
 	}
@@ -164,14 +174,17 @@ static int print_function(const struct elf_symbol *sym, const char *readable, vo
 	const char *source;
 	int r;
 
-	if (x->l->glob && fnmatch(x->l->glob, readable, 0) != 0 && fnmatch(x->l->glob, sym->name, 0) != 0)
+	if (x->l->glob && fnmatch(x->l->glob, readable, 0) != 0 &&
+	    fnmatch(x->l->glob, sym->name, 0) != 0)
 		return 0;
 	source = code_map_source_out_of_scope(x->l->code, x->o, sym->addr);
 	if (source) {
 		_cleanup_free_ char *text = NULL;
 
-		if (asprintf(&text, "%s%s%s: a source out of scope; --source '*' or a pattern for it takes it in", x->l->glob ? readable : "",
-			     x->l->glob ? ": of " : "", source) < 0)
+		if (asprintf(&text,
+			     "%s%s%s: a source out of scope; --source '*' or a pattern for it "
+			     "takes it in",
+			     x->l->glob ? readable : "", x->l->glob ? ": of " : "", source) < 0)
 			text = NULL;
 		return text ? note(x->l, x->l->glob ? NULL : "function", text) : -ENOMEM;
 	}
@@ -197,10 +210,12 @@ static char *no_match(const struct listing *l, const struct code_listed *o)
 	else if (!l->functions && l->glob)
 		(void)line_table_similar_files(o->lines, l->glob, near, 1);
 	if (near[0])
-		n = asprintf(&text, "no %s of %s matches '%s'; there is %s", l->functions ? "function" : "source file", o->path, l->glob, near[0]);
+		n = asprintf(&text, "no %s of %s matches '%s'; there is %s",
+			     l->functions ? "function" : "source file", o->path, l->glob, near[0]);
 	else
-		n = asprintf(&text, "%s: no %s%s%s", o->path, l->functions ? "function" : "line with code", l->glob ? " matches " : "",
-			     l->glob ? l->glob : "");
+		n = asprintf(&text, "%s: no %s%s%s", o->path,
+			     l->functions ? "function" : "line with code",
+			     l->glob ? " matches " : "", l->glob ? l->glob : "");
 	free(name);
 	return n < 0 ? NULL : text;
 }
@@ -216,7 +231,8 @@ static int list_object(const struct code_listed *o, void *arg)
 		l->nothing = strdup(o->why);
 	if (o->why)
 		return l->glob && !o->in_scope ? 0 : note(l, NULL, o->why);
-	r = l->functions ? elf_object_each_readable(o->elf, false, print_function, &x) : line_table_each(o->lines, print_line, &x);
+	r = l->functions ? elf_object_each_readable(o->elf, false, print_function, &x)
+			 : line_table_each(o->lines, print_line, &x);
 	if (r == 0 && l->functions && elf_object_symbol_problem(o->elf))
 		r = note(l, NULL, elf_object_symbol_problem(o->elf));
 	if (r == 0 && !l->printed && !l->notes && o->is_main)
@@ -247,6 +263,8 @@ int list_names(struct listing *l, bool process)
 	if (r < 0)
 		return log_error("list: %s", strerror(-r));
 	if (!l->printed && !process)
-		return log_error("list: %s", l->nothing ? l->nothing : l->notes ? l->notes->text : "out of memory");
+		return log_error("list: %s", l->nothing ? l->nothing
+					     : l->notes ? l->notes->text
+							: "out of memory");
 	return list_end(l, "nothing of the process can be tried; standard output says why");
 }

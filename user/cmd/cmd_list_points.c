@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* cozbpf list points: what --progress could count, for those who do not know the program: probes that its author put in, functions that
- * others call, and a line of each loop. */
+/* cozbpf list points: what --progress could count, for those who do not know the program: probes
+ * that its author put in, functions that others call, and a line of each loop. */
 #include "cmd/cmd_list.h"
 
 #include "base/cleanup.h"
@@ -31,7 +31,8 @@ struct listed {
 	struct elf_symbol function;
 };
 
-/* @text is what --progress takes, for a place in the function at or around @vaddr. What --progress takes only with --shared-code is a note. */
+/* @text is what --progress takes, for a place in the function at or around @vaddr. What --progress
+ * takes only with --shared-code is a note. */
 static int print(struct listed *x, const char *text, const char *word, uint64_t vaddr, bool is_line)
 {
 	struct elf_symbol f;
@@ -39,7 +40,9 @@ static int print(struct listed *x, const char *text, const char *word, uint64_t 
 
 	if (x->l->glob && fnmatch(x->l->glob, text, 0) != 0 && fnmatch(x->l->glob, word, 0) != 0)
 		return 0;
-	r = elf_object_function_at(x->elf, vaddr, &f) == 0 ? list_note_sharers(x->l, x->elf, f.addr, is_line) : 0;
+	r = elf_object_function_at(x->elf, vaddr, &f) == 0
+		    ? list_note_sharers(x->l, x->elf, f.addr, is_line)
+		    : 0;
 	if (r)
 		return r < 0 ? r : 0;
 	r = list_is_new(x->l, text);
@@ -62,7 +65,8 @@ static int print_probe(const struct usdt_probe *p, void *arg)
 	struct listed *x = arg;
 	_cleanup_free_ char *text = NULL;
 
-	if (asprintf(&text, "usdt:%s%s%s:%s", x->is_main ? "" : basename(x->path), x->is_main ? "" : ":", p->provider, p->name) < 0) {
+	if (asprintf(&text, "usdt:%s%s%s:%s", x->is_main ? "" : basename(x->path),
+		     x->is_main ? "" : ":", p->provider, p->name) < 0) {
 		text = NULL;
 		return -ENOMEM;
 	}
@@ -78,10 +82,11 @@ static int print_function(const struct elf_symbol *s, const char *readable, void
 	if (s->is_indirect)
 		return 0;
 	/* What the C library's startup files bring. */
-	if (code_map_source_out_of_scope(x->l->code, x->o, s->addr) || !strcmp(readable, "_init") || !strcmp(readable, "_start") ||
-	    !strcmp(readable, "_fini"))
+	if (code_map_source_out_of_scope(x->l->code, x->o, s->addr) || !strcmp(readable, "_init") ||
+	    !strcmp(readable, "_start") || !strcmp(readable, "_fini"))
 		return 0;
-	if (asprintf(&text, "%s%s%s", x->is_main ? "" : basename(x->path), x->is_main ? "" : ":", readable) < 0) {
+	if (asprintf(&text, "%s%s%s", x->is_main ? "" : basename(x->path), x->is_main ? "" : ":",
+		     readable) < 0) {
 		text = NULL;
 		return -ENOMEM;
 	}
@@ -99,12 +104,14 @@ static int print_loop(const struct code_loop *loop, void *arg)
 	if (loop->line.file)
 		n = asprintf(&text, "%s:%u", loop->line.file, loop->line.line);
 	else
-		n = asprintf(&text, "%s:%s+%llu", basename(x->path), x->function.name, (unsigned long long)(loop->jump - x->function.addr));
+		n = asprintf(&text, "%s:%s+%llu", basename(x->path), x->function.name,
+			     (unsigned long long)(loop->jump - x->function.addr));
 	if (n < 0) {
 		text = NULL;
 		return -ENOMEM;
 	}
-	return print(x, text, loop->line.file ? basename(text) : x->function.function, x->function.addr, loop->line.file != NULL);
+	return print(x, text, loop->line.file ? basename(text) : x->function.function,
+		     x->function.addr, loop->line.file != NULL);
 }
 
 static int print_loops(const struct elf_symbol *s, void *arg)
@@ -129,7 +136,9 @@ static int list_object(const struct code_listed *o, void *arg)
 	r = elf_object_each_readable(o->elf, true, print_function, &x);
 	x.kind = "lines that are passed once a round of a loop,";
 	if (r == 0)
-		r = o->lines ? elf_object_each_function(o->elf, print_loops, &x) : o->why ? list_note(l, o->why) : 0;
+		r = o->lines ? elf_object_each_function(o->elf, print_loops, &x)
+		    : o->why ? list_note(l, o->why)
+			     : 0;
 	return r;
 }
 
@@ -150,7 +159,9 @@ static int list_probes(struct listing *l, size_t i)
 
 int list_rates(struct listing *l, int pid)
 {
-	const char *kinds[] = {[VISIT_PROBE] = "USDT probes", [VISIT_FUNCTION] = "functions", [VISIT_CALL] = "system calls"};
+	const char *kinds[] = {[VISIT_PROBE] = "USDT probes",
+			       [VISIT_FUNCTION] = "functions",
+			       [VISIT_CALL] = "system calls"};
 	struct visit_rates *v = NULL;
 	const struct visit_rate *all = NULL;
 	struct error e = {};
@@ -193,5 +204,6 @@ int list_points(struct listing *l)
 		r = code_map_each(l->code, list_object, l);
 	if (r < 0)
 		return log_error("list: %s", strerror(-r));
-	return list_end(l, l->glob ? "nothing matches the pattern" : "no USDT probe, no function and no line");
+	return list_end(l, l->glob ? "nothing matches the pattern"
+				   : "no USDT probe, no function and no line");
 }

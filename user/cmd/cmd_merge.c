@@ -22,7 +22,8 @@ struct merge_command {
 };
 
 static const struct option_row rows[] = {
-	{"output", 'o', "FILE", "the new profile (must be said)", option_set_word, offsetof(struct merge_command, output)},
+	{"output", 'o', "FILE", "the new profile (must be said)", option_set_word,
+	 offsetof(struct merge_command, output)},
 	{"help", 'h', NULL, "this text", option_flag, offsetof(struct merge_command, help)},
 };
 #define N_ROWS (sizeof(rows) / sizeof(rows[0]))
@@ -30,8 +31,10 @@ static const struct option_row rows[] = {
 static void help(void)
 {
 	(void)puts("Usage: cozbpf merge -o FILE PROFILE...\n"
-		   "Put the runs of several profiles, of one host or of many, into one file. Each run keeps its own\n"
-		   "baseline. Profiles of other builds of the program or with other points are refused.\n");
+		   "Put the runs of several profiles, of one host or of many, into one file. Each "
+		   "run keeps its own\n"
+		   "baseline. Profiles of other builds of the program or with other points are "
+		   "refused.\n");
 	options_help(stdout, rows, N_ROWS);
 	(void)puts("\nExample:\n  cozbpf merge -o all.jsonl monday.jsonl tuesday.jsonl");
 }
@@ -68,8 +71,8 @@ static int write_all(FILE *out, void *arg)
 	return r;
 }
 
-/* Lines of JSON, or of Coz's text form? A file that does not begin with a run would be taken for a part of the one before it. Files are read more
- * than once, so that a pipe will not do. */
+/* Lines of JSON, or of Coz's text form? A file that does not begin with a run would be taken for a
+ * part of the one before it. Files are read more than once, so that a pipe will not do. */
 static int look_at(const char *path, bool *ret_json, struct error *e)
 {
 	int fd = open_file(path, NULL);
@@ -77,7 +80,8 @@ static int look_at(const char *path, bool *ret_json, struct error *e)
 	ssize_t n = fd < 0 ? 0 : read(fd, head, sizeof(head) - 1);
 
 	if (fd < 0)
-		return fail(e, -fd, "cannot read '%s': %s", path, fd == -ENOEXEC ? "it is not a regular file" : strerror(-fd));
+		return fail(e, -fd, "cannot read '%s': %s", path,
+			    fd == -ENOEXEC ? "it is not a regular file" : strerror(-fd));
 	(void)close(fd);
 	if (n < 0 || !strstr(head, "startup"))
 		return fail(e, EINVAL, "'%s' does not begin with a run", path);
@@ -100,7 +104,8 @@ static int check(const struct merge_command *c, struct error *e)
 		if (r == 0)
 			r = profile_read(&p, c->inputs[i], e);
 		if (r == 0 && other != json)
-			r = fail(e, EINVAL, "'%s' and '%s' are of different formats", c->inputs[0], c->inputs[i]);
+			r = fail(e, EINVAL, "'%s' and '%s' are of different formats", c->inputs[0],
+				 c->inputs[i]);
 		if (r == 0)
 			r = profile_check_same(&first, c->inputs[0], &p, c->inputs[i], e);
 	}
@@ -129,7 +134,8 @@ int cmd_merge(int argc, char **argv)
 	f.path = c.output;
 	for (int i = 0; i < c.n; i++)
 		f.is_private |= replace_file_source_is_private(c.inputs[i]);
-	if (replace_file_check(&f, &e) < 0 || check(&c, &e) < 0 || replace_file(&f, write_all, &c, &e) < 0)
+	if (replace_file_check(&f, &e) < 0 || check(&c, &e) < 0 ||
+	    replace_file(&f, write_all, &c, &e) < 0)
 		return log_error("merge: %s", e.text);
 	return 0;
 }

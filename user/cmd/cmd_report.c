@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* cozbpf report: what profiles say, in text and other forms. Needs no privilege and no kernel feature. */
+/* cozbpf report: what profiles say, in text and other forms. Needs no privilege and no kernel
+ * feature. */
 #include "analysis/analysis.h"
 #include "base/error.h"
 #include "base/cleanup.h"
@@ -42,13 +43,18 @@ static int set_seed(void *target, const struct option_row *row, const char *valu
 static const struct option_row rows[] = {
 	OPTION_ROWS_REPORT(offsetof(struct report_command, report), 0),
 	OPTION_ROW_COLOR(offsetof(struct report_command, report.color)),
-	{"seed", 0, "N", "of the resampling that gives the intervals (the run's)", set_seed, .expert = true},
+	{"seed", 0, "N", "of the resampling that gives the intervals (the run's)", set_seed,
+	 .expert = true},
 	OPTION_ROW_SOURCE_PREFIX(offsetof(struct report_command, lines)),
-	{"db", 0, "DIR", "the experiments of 'cozbpf collect' in this database", option_set_word, offsetof(struct report_command, database)},
-	{"since", 0, "TIME", "with --db: from then on, a span before now (7d) or a time of\nUTC (all there is)", option_set_since,
-	 offsetof(struct report_command, from_s)},
-	{"until", 0, "TIME", "with --db: up to then", option_set_since, offsetof(struct report_command, to_s)},
-	{"build-id", 0, "HEX", "with --db: of the build whose id begins so (the one that ran\nlast)", option_set_word,
+	{"db", 0, "DIR", "the experiments of 'cozbpf collect' in this database", option_set_word,
+	 offsetof(struct report_command, database)},
+	{"since", 0, "TIME",
+	 "with --db: from then on, a span before now (7d) or a time of\nUTC (all there is)",
+	 option_set_since, offsetof(struct report_command, from_s)},
+	{"until", 0, "TIME", "with --db: up to then", option_set_since,
+	 offsetof(struct report_command, to_s)},
+	{"build-id", 0, "HEX",
+	 "with --db: of the build whose id begins so (the one that ran\nlast)", option_set_word,
 	 offsetof(struct report_command, build)},
 	{"help", 'h', NULL, "this text", option_flag, offsetof(struct report_command, help)},
 };
@@ -58,8 +64,10 @@ static void help(void)
 {
 	(void)puts("Usage: cozbpf report [OPTION]... FILE...\n"
 		   "       cozbpf report --db DIR [OPTION]...\n"
-		   "Print what profiles say: per progress point the lines that were tried, the effect of making\n"
-		   "them faster with its 95 % interval, and a verdict. Several files are taken as one profile.\n"
+		   "Print what profiles say: per progress point the lines that were tried, the "
+		   "effect of making\n"
+		   "them faster with its 95 % interval, and a verdict. Several files are taken as "
+		   "one profile.\n"
 		   "Reads profiles of cozbpf and of Coz.\n");
 	options_help(stdout, rows, N_ROWS);
 	(void)puts("\nExample:\n  cozbpf report --top 5 profile.coz");
@@ -77,8 +85,12 @@ static char *rename_line(const char *line, void *arg)
 
 static struct replace_file html_file(const struct report_choice *c)
 {
-	return (struct replace_file){
-		.path = c->html, .begins = REPORT_HTML_BEGINS, .kind = "such a report", .uid = c->uid, .gid = c->gid, .is_private = c->is_private};
+	return (struct replace_file){.path = c->html,
+				     .begins = REPORT_HTML_BEGINS,
+				     .kind = "such a report",
+				     .uid = c->uid,
+				     .gid = c->gid,
+				     .is_private = c->is_private};
 }
 
 int report_choice_check(const struct report_choice *c, struct error *e)
@@ -124,8 +136,8 @@ static int print_form(const struct report_choice *c, const struct told *t)
 	return 0;
 }
 
-int report_choice_print(const struct report_choice *c, const struct profile *p, const struct analysis *a, const struct report_hints *h,
-			struct error *e)
+int report_choice_print(const struct report_choice *c, const struct profile *p,
+			const struct analysis *a, const struct report_hints *h, struct error *e)
 {
 	struct told t = {p, a, h};
 	struct replace_file f = html_file(c);
@@ -166,7 +178,8 @@ static int print(const struct report_command *c, const struct profile *p)
 int cmd_report(int argc, char **argv)
 {
 	_cleanup_(profile_free) struct profile p = {0};
-	_cleanup_(report_command_free) struct report_command c = {.report = {.uid = (uid_t)-1, .gid = (gid_t)-1}, .to_s = UINT64_MAX};
+	_cleanup_(report_command_free) struct report_command c = {
+		.report = {.uid = (uid_t)-1, .gid = (gid_t)-1}, .to_s = UINT64_MAX};
 	struct error e = {0};
 	int first;
 
@@ -182,7 +195,8 @@ int cmd_report(int argc, char **argv)
 		return log_error("report: which profile? Usage: cozbpf report [OPTION]... FILE...");
 	if (report_choice_check(&c.report, &e) < 0)
 		return log_error("report: %s", e.text);
-	if (c.database && cmd_experiments("report", c.database, c.from_s, c.to_s, c.build, &p, &e) < 0)
+	if (c.database &&
+	    cmd_experiments("report", c.database, c.from_s, c.to_s, c.build, &p, &e) < 0)
 		return log_error("report: %s", e.text);
 	c.report.is_private = c.database && replace_file_source_is_private(c.database);
 	for (int i = first; i < argc; i++) {

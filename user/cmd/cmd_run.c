@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* `cozbpf run`: everything is opened and checked before the program starts, so that a mistake costs nothing. */
+/* `cozbpf run`: everything is opened and checked before the program starts, so that a mistake costs
+ * nothing. */
 #include "run/run.h"
 
 #include "base/clock.h"
@@ -25,10 +26,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Signals that come to us and are meant for the program. They are blocked from the start and read in the loop. */
+/* Signals that come to us and are meant for the program. They are blocked from the start and read
+ * in the loop. */
 static void catch_signals(struct run *r)
 {
-	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT, SIGTSTP};
+	static const int signals[] = {SIGINT,  SIGTERM,	 SIGHUP,  SIGQUIT, SIGUSR1,
+				      SIGUSR2, SIGWINCH, SIGCONT, SIGTSTP};
 
 	sigemptyset(&r->caught);
 	for (size_t i = 0; i < sizeof(signals) / sizeof(*signals); i++)
@@ -90,7 +93,8 @@ static int spawn(struct run *r, const char *server, struct error *e)
 							  : shim_image_size,
 		.page_fd = r->page_fd,
 		.slots_fd = session_slots_fd(r->session),
-		/* Under hold, threads that were woken from outside sleep off what accrued while they slept (R6). */
+		/* Under hold, threads that were woken from outside sleep off what accrued while
+		   they slept (R6). */
 		.pay = r->payer == ABI_PAY_SPIN ? SHIM_PAY_SPIN : SHIM_PAY_SLEEP,
 		.signo = (unsigned int)r->options.signo,
 		.server = server,
@@ -236,15 +240,17 @@ static int start(struct run *r, struct error *e)
 		err = session_set_code(r->session, r->code, e);
 		return err < 0 ? err : run_scope_started(r, e);
 	}
-	/* A program that is over already has no mappings left to read: its run is empty, not failed. */
+	/* A program that is over already has no mappings left to read: its run is empty, not
+	 * failed. */
 	if (code_map_refresh(r->code, target_pid(r->target), &changed, NULL) < 0)
 		return 0;
 	run_refresh_points(r);
 	return session_set_code(r->session, r->code, e);
 }
 
-/* Removing probes makes the kernel wait for all CPUs, 100 ms and more. Whoever waits for the program must not wait for that: a child that
- * shares our descriptors closes them last, while we are gone already. */
+/* Removing probes makes the kernel wait for all CPUs, 100 ms and more. Whoever waits for the
+ * program must not wait for that: a child that shares our descriptors closes them last, while we
+ * are gone already. */
 static void close_session_behind(struct run *r)
 {
 	struct pollfd us = {.fd = (int)syscall(SYS_pidfd_open, getpid(), 0), .events = POLLIN};
@@ -265,7 +271,8 @@ static void close_session_behind(struct run *r)
 	r->session = NULL;
 }
 
-/* At once, and with it all that could ask it something: the runner and what hands out the library. */
+/* At once, and with it all that could ask it something: the runner and what hands out the library.
+ */
 static void close_session(struct run *r)
 {
 	if (r->runner)
@@ -313,7 +320,9 @@ static int launch(struct run *r, struct error *e)
 	int err = find_program(r, e);
 
 	if (err < 0)
-		return err == -ENOENT ? EXIT_NOT_FOUND : err == -EACCES ? EXIT_NOT_RUNNABLE : EXIT_OURS;
+		return err == -ENOENT	? EXIT_NOT_FOUND
+		       : err == -EACCES ? EXIT_NOT_RUNNABLE
+					: EXIT_OURS;
 	err = identity_find(r->options.keep_root, &r->identity, e);
 	if (err < 0)
 		return EXIT_OURS;
@@ -353,8 +362,8 @@ static int run_and_free(struct run *r)
 	run_reword(r, &e);
 	if (e.text[0])
 		(void)say(r->purpose, &e);
-	/* The next run must not meet the probes of this one, nor what removing them costs; and those of processes that go on are gone when we
-	 * are. */
+	/* The next run must not meet the probes of this one, nor what removing them costs; and
+	 * those of processes that go on are gone when we are. */
 	if (r->options.kind != RUN_LAUNCH || (r->repeat && !repeat_is_over(r->repeat, r)))
 		close_session(r);
 	run_inject_close(r);
@@ -394,7 +403,8 @@ int run_main(int argc, char **argv, const struct run_purpose *purpose)
 	int status;
 
 	target_save_signals();
-	if (run_options_parse(purpose->kind, purpose->rows, purpose->n_rows, argc, argv, &options, &e) < 0)
+	if (run_options_parse(purpose->kind, purpose->rows, purpose->n_rows, argc, argv, &options,
+			      &e) < 0)
 		return say(purpose, &e);
 	if (options.help) {
 		if (purpose->help)
@@ -410,8 +420,9 @@ int run_main(int argc, char **argv, const struct run_purpose *purpose)
 	}
 	misplaced = options.quiet ? NULL : run_options_misplaced(&options);
 	if (misplaced)
-		(void)log_error("'%s' is behind %s, so it is that program's; options of cozbpf stand before the program", misplaced,
-				options.command[0]);
+		(void)log_error("'%s' is behind %s, so it is that program's; options of cozbpf "
+				"stand before the program",
+				misplaced, options.command[0]);
 	if (!options.seed_given)
 		options.seed = rng_fresh_seed();
 	if (options.runs || options.repeat) {

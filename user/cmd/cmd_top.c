@@ -28,21 +28,31 @@ struct top_command {
 #define CHOICE(field) (offsetof(struct top_command, choice) + offsetof(struct shares_choice, field))
 
 static const struct option_row rows[] = {
-	{"db", 0, "DIR", "the database (" CMD_DEFAULT_DATABASE ")", option_set_word, offsetof(struct top_command, database)},
-	{"since", 0, "TIME", "from then on: a span before now, as 30m, 1h, 7d, or a\ntime of UTC, as 2026-11-27T07:30 (all there is)",
+	{"db", 0, "DIR", "the database (" CMD_DEFAULT_DATABASE ")", option_set_word,
+	 offsetof(struct top_command, database)},
+	{"since", 0, "TIME",
+	 "from then on: a span before now, as 30m, 1h, 7d, or a\ntime of UTC, as 2026-11-27T07:30 "
+	 "(all there is)",
 	 option_set_since, CHOICE(from_s)},
 	{"until", 0, "TIME", "up to then", option_set_since, CHOICE(to_s)},
-	{"by", 0, "WHAT", "image, function, line, process, cgroup or host (function)", option_choice, CHOICE(by), .choices = shares_by_names},
-	{"event", 0, "NAME", "of that event, if several were counted", option_set_word, CHOICE(event)},
-	{"image", 0, "GLOB", "only images whose path or last component fits", option_set_word, CHOICE(image)},
-	{"build-id", 0, "HEX", "only the image whose build id begins so", option_set_word, CHOICE(build_id)},
+	{"by", 0, "WHAT", "image, function, line, process, cgroup or host (function)",
+	 option_choice, CHOICE(by), .choices = shares_by_names},
+	{"event", 0, "NAME", "of that event, if several were counted", option_set_word,
+	 CHOICE(event)},
+	{"image", 0, "GLOB", "only images whose path or last component fits", option_set_word,
+	 CHOICE(image)},
+	{"build-id", 0, "HEX", "only the image whose build id begins so", option_set_word,
+	 CHOICE(build_id)},
 	{"process", 0, "GLOB", "only processes of that name", option_set_word, CHOICE(process)},
-	{"cgroup", 0, "GLOB", "only control groups, as /system.slice/*", option_set_word, CHOICE(cgroup)},
+	{"cgroup", 0, "GLOB", "only control groups, as /system.slice/*", option_set_word,
+	 CHOICE(cgroup)},
 	{"host", 0, "GLOB", "only hosts, of a merged database", option_set_word, CHOICE(host)},
-	{"top", 0, "N", "at most so many rows; 0: all (30)", option_set_whole, offsetof(struct top_command, top), .max = INT_MAX},
-	{"width", 0, "N", "columns to use (the terminal's, else 100)", option_set_whole, offsetof(struct top_command, width), .min = 1,
-	 .max = INT_MAX},
-	{"html", 0, "FILE", "write an HTML file, too", option_set_word, offsetof(struct top_command, html)},
+	{"top", 0, "N", "at most so many rows; 0: all (30)", option_set_whole,
+	 offsetof(struct top_command, top), .max = INT_MAX},
+	{"width", 0, "N", "columns to use (the terminal's, else 100)", option_set_whole,
+	 offsetof(struct top_command, width), .min = 1, .max = INT_MAX},
+	{"html", 0, "FILE", "write an HTML file, too", option_set_word,
+	 offsetof(struct top_command, html)},
 	{"json", 0, NULL, "for other programs", option_flag, offsetof(struct top_command, json)},
 	{"csv", 0, NULL, "for spreadsheets", option_flag, offsetof(struct top_command, csv)},
 	{"help", 'h', NULL, "this text", option_flag, offsetof(struct top_command, help)},
@@ -52,7 +62,8 @@ static const struct option_row rows[] = {
 static void help(void)
 {
 	(void)puts("Usage: cozbpf top [OPTION]...\n"
-		   "Show where the time of a machine goes, by the samples that 'cozbpf collect' counted.\n");
+		   "Show where the time of a machine goes, by the samples that 'cozbpf collect' "
+		   "counted.\n");
 	options_help(stdout, rows, N_ROWS);
 	(void)puts("\nExample:\n  cozbpf top --since 1h --by function --image libc.so.6");
 }
@@ -77,7 +88,9 @@ static int show(const struct top_command *c, const struct shares_table *t)
 				 .is_private = replace_file_source_is_private(c->database)};
 	struct shares_table copy = *t;
 	struct error e = {0};
-	int r = c->json ? shares_json(stdout, t) : c->csv ? shares_csv(stdout, t) : shares_print(stdout, t);
+	int r = c->json	 ? shares_json(stdout, t)
+		: c->csv ? shares_csv(stdout, t)
+			 : shares_print(stdout, t);
 
 	if (r < 0)
 		return log_error("top: %s", strerror(-r));
@@ -89,7 +102,11 @@ static int show(const struct top_command *c, const struct shares_table *t)
 static int top(const struct top_command *c)
 {
 	_cleanup_(shares_free) struct shares s = {0};
-	struct shares_table t = {.s = &s, .by = c->choice.by, .database = c->database, .top = c->top, .width = (int)c->width};
+	struct shares_table t = {.s = &s,
+				 .by = c->choice.by,
+				 .database = c->database,
+				 .top = c->top,
+				 .width = (int)c->width};
 	struct database *d = NULL;
 	struct error e = {0};
 	char name[] = "top";
@@ -106,7 +123,9 @@ static int top(const struct top_command *c)
 
 int cmd_top(int argc, char **argv)
 {
-	struct top_command c = {.database = CMD_DEFAULT_DATABASE, .top = 30, .choice = {.by = SHARES_FUNCTION, .to_s = UINT64_MAX}};
+	struct top_command c = {.database = CMD_DEFAULT_DATABASE,
+				.top = 30,
+				.choice = {.by = SHARES_FUNCTION, .to_s = UINT64_MAX}};
 	struct error e = {0};
 	int first;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* `cozbpf validate`: a run whose experiments speed the line up virtually and slow it down really, and what the two say of each other. */
+/* `cozbpf validate`: a run whose experiments speed the line up virtually and slow it down really,
+ * and what the two say of each other. */
 #include "run/run.h"
 
 #include "analysis/validation.h"
@@ -16,7 +17,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Near 0, where the curve is to be continued; and two ways to be slow, twice each, since they are all that the truth rests on. */
+/* Near 0, where the curve is to be continued; and two ways to be slow, twice each, since they are
+ * all that the truth rests on. */
 static const double speedups[] = {0.1, 0.2, 0.3, 0.4, 0.5, 0.25, 0.25, 0.5, 0.5};
 #define N_SPEEDUPS (sizeof(speedups) / sizeof(speedups[0]))
 #define N_SLOW 4 /* the last ones */
@@ -35,20 +37,26 @@ static const struct option_row rows[] = {
 static void help(FILE *out)
 {
 	(void)fputs("Usage: cozbpf validate -l FILE:LINE [OPTION]... [--] COMMAND [ARGUMENT]...\n"
-		    "Check the method on your own program: speed the line up virtually, slow it down for real, in turn, and compare what really\n"
-		    "happens with the curve's continuation. No profile is written. Exit status: 0 they agree within 3 points, 1 they do not, 2 it\n"
-		    "cannot be told (the intervals are too wide, or the curve cannot be continued below 0).\n\n",
+		    "Check the method on your own program: speed the line up virtually, slow it "
+		    "down for real, in turn, and compare what really\n"
+		    "happens with the curve's continuation. No profile is written. Exit status: 0 "
+		    "they agree within 3 points, 1 they do not, 2 it\n"
+		    "cannot be told (the intervals are too wide, or the curve cannot be continued "
+		    "below 0).\n\n",
 		    out);
 	run_options_list(RUN_LAUNCH, rows, N_ROWS, out);
 	(void)fputs("\nExample: does the method know what parse.c:120 is worth?\n"
-		    "  cozbpf validate -l parse.c:120 -p requests=finish_request -d 60 -- ./server --port 8080\n",
+		    "  cozbpf validate -l parse.c:120 -p requests=finish_request -d 60 -- ./server "
+		    "--port 8080\n",
 		    out);
 }
 
 static int prepare(struct run_options *o, struct error *e)
 {
 	if (!o->fixed_line)
-		return fail(e, EINVAL, "validate: which line? cozbpf validate -l FILE:LINE [OPTION]... [--] COMMAND...");
+		return fail(e, EINVAL,
+			    "validate: which line? cozbpf validate -l FILE:LINE [OPTION]... [--] "
+			    "COMMAND...");
 	/* A wait is made longer where its samples are booked; there is no code in it. */
 	if (wait_of(o->fixed_line, NULL))
 		o->slow_by = RUN_SLOW_BY_SAMPLES;
@@ -58,14 +66,16 @@ static int prepare(struct run_options *o, struct error *e)
 	return 0;
 }
 
-static int sink(void *arg, const struct profile_experiment *x, const struct profile_point *points, size_t n_points)
+static int sink(void *arg, const struct profile_experiment *x, const struct profile_point *points,
+		size_t n_points)
 {
 	struct run *r = arg;
 	struct profile_experiment seen = *x;
 
 	if (x->slowed)
 		seen.selected = (char *)VALIDATION_SLOWED;
-	/* What the method can be off by is the question here: the intervals are to be those of the noise alone. */
+	/* What the method can be off by is the question here: the intervals are to be those of the
+	 * noise alone. */
 	seen.period_ns = 0;
 	return run_keep(&r->profile, &seen, points, n_points);
 }
@@ -84,7 +94,8 @@ static void print_figures(const struct validation *v)
 			if (isnan(values[row]) || isnan(halves[row]))
 				(void)printf("  %18s", "-");
 			else
-				(void)printf("  %9.1f +- %5.1f", 100 * values[row], 100 * halves[row]);
+				(void)printf("  %9.1f +- %5.1f", 100 * values[row],
+					     100 * halves[row]);
 		}
 		(void)putchar('\n');
 	}
@@ -99,7 +110,8 @@ static void print(const struct run *r, const struct validation *v)
 		utf8_make_printable(line, utf8_locale());
 	for (size_t i = 0; i < v->n_levels; i++)
 		largest = fmax(largest, fabs(v->levels[i].gap));
-	(void)printf("Validation of %s, %zu experiments: effect on the time per visit in points, below 0 it takes longer; 95 %% intervals\n",
+	(void)printf("Validation of %s, %zu experiments: effect on the time per visit in points, "
+		     "below 0 it takes longer; 95 %% intervals\n",
 		     line ? line : "-", v->experiments);
 	(void)printf("  %-10s", "slowed by");
 	for (size_t i = 0; i < v->n_levels; i++)
@@ -139,8 +151,14 @@ static int report(struct run *r)
 
 int cmd_validate(int argc, char **argv)
 {
-	static const struct run_purpose validating = {
-		.help = help, .prepare = prepare, .sink = sink, .report = report, .slows = true, .no_file = true, .rows = rows, .n_rows = N_ROWS};
+	static const struct run_purpose validating = {.help = help,
+						      .prepare = prepare,
+						      .sink = sink,
+						      .report = report,
+						      .slows = true,
+						      .no_file = true,
+						      .rows = rows,
+						      .n_rows = N_ROWS};
 
 	return run_main(argc, argv, &validating);
 }

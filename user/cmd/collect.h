@@ -15,18 +15,22 @@ struct collect_command {
 	uint64_t keep_s, most_bytes, duration_s;
 	gid_t group;
 	struct collect_settings settings;
-	/* Experiments: which share of the time they take, 0: there are none; and what they are about. */
+	/* Experiments: which share of the time they take, 0: there are none; and what they are
+	 * about. */
 	double duty, most_slowdown;
 	struct option_words points, latencies, stops;
 	const char *what; /* NULL: lines, and waits that take a good part of the time */
 };
 
-/* The file's options, then those of the command line. @f and the words in *ret are the caller's to free, even if this fails. */
-int collect_options_read(int argc, char **argv, struct collect_command *ret, struct option_file *f, struct error *e);
+/* The file's options, then those of the command line. @f and the words in *ret are the caller's to
+ * free, even if this fails. */
+int collect_options_read(int argc, char **argv, struct collect_command *ret, struct option_file *f,
+			 struct error *e);
 void collect_options_free(struct collect_command *c);
 void collect_help(void);
 
-/* The process that makes experiments: `cozbpf system --duty`, for an hour at a time, so that each has its own baseline. */
+/* The process that makes experiments: `cozbpf system --duty`, for an hour at a time, so that each
+ * has its own baseline. */
 struct experiments {
 	int pidfd; /* -1: none runs */
 	pid_t pid;
@@ -34,7 +38,8 @@ struct experiments {
 	bool said;	   /* why there is none */
 };
 /* Starts one if it is time to. *ret_next: when to call again. */
-void experiments_step(struct experiments *x, const struct collect_command *c, struct database *d, uint64_t now, uint64_t *ret_next);
+void experiments_step(struct experiments *x, const struct collect_command *c, struct database *d,
+		      uint64_t now, uint64_t *ret_next);
 /* Its pidfd can be read. */
 void experiments_ended(struct experiments *x, uint64_t now);
 /* Ends it, with what it has found so far written. */

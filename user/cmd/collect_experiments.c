@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The process that makes experiments for `cozbpf collect`. It is a run of `cozbpf system` like any other, so what it does wrong does not touch the
- * samples, and its profile is a file of the database. */
+/* The process that makes experiments for `cozbpf collect`. It is a run of `cozbpf system` like any
+ * other, so what it does wrong does not touch the samples, and its profile is a file of the
+ * database. */
 #include "cmd/collect.h"
 
 #include "base/array.h"
@@ -58,7 +59,8 @@ static void add(struct words *w, const char *option, const char *value)
 	}
 }
 
-static void make_words(struct words *w, const struct collect_command *c, const char *path, uint64_t seconds)
+static void make_words(struct words *w, const struct collect_command *c, const char *path,
+		       uint64_t seconds)
 {
 	char number[32];
 
@@ -110,7 +112,8 @@ _Noreturn static void child(char *const *words, pid_t parent)
 	_exit(EXIT_OURS);
 }
 
-static int start(struct experiments *x, const struct collect_command *c, struct database *d, struct error *e)
+static int start(struct experiments *x, const struct collect_command *c, struct database *d,
+		 struct error *e)
 {
 	_cleanup_(words_free) struct words w = {0};
 	_cleanup_free_ char *path = NULL;
@@ -136,7 +139,8 @@ static int start(struct experiments *x, const struct collect_command *c, struct 
 	return 0;
 }
 
-void experiments_step(struct experiments *x, const struct collect_command *c, struct database *d, uint64_t now, uint64_t *ret_next)
+void experiments_step(struct experiments *x, const struct collect_command *c, struct database *d,
+		      uint64_t now, uint64_t *ret_next)
 {
 	struct error e = {0};
 
@@ -166,7 +170,9 @@ void experiments_ended(struct experiments *x, uint64_t now)
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		x->start_ns = now;
 	else
-		x->start_ns = now + (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_STOPPED ? LEAVE_ALONE_NS : AGAIN_NS);
+		x->start_ns = now + (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_STOPPED
+					     ? LEAVE_ALONE_NS
+					     : AGAIN_NS);
 }
 
 void experiments_stop(struct experiments *x)

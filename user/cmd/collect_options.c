@@ -38,7 +38,8 @@ static int set_share(void *target, const struct option_row *row, const char *val
 	double *share = (double *)((char *)target + row->offset);
 	size_t n = strlen(value);
 	_cleanup_free_ char *number = strndup(value, n && value[n - 1] == '%' ? n - 1 : n);
-	int r = number ? option_real(row, number, row->min, row->max, share, e) : fail(e, ENOMEM, "out of memory");
+	int r = number ? option_real(row, number, row->min, row->max, share, e)
+		       : fail(e, ENOMEM, "out of memory");
 
 	if (r == 0)
 		*share /= 100;
@@ -56,39 +57,53 @@ static int add_word(void *target, const struct option_row *row, const char *valu
 }
 
 static const struct option_row rows[] = {
-	{"db", 0, "DIR", "the database (" CMD_DEFAULT_DATABASE ")", option_set_word, offsetof(struct collect_command, database)},
+	{"db", 0, "DIR", "the database (" CMD_DEFAULT_DATABASE ")", option_set_word,
+	 offsetof(struct collect_command, database)},
 	{"rate", 0, "HZ", "samples a second and CPU (100)", set_rate},
-	{"event", 0, "NAME[=N]", "count another event as well, each N of them (repeatable)", add_event},
+	{"event", 0, "NAME[=N]", "count another event as well, each N of them (repeatable)",
+	 add_event},
 	{"cgroup", 0, "DIR", "only what runs in this control group", option_set_word,
 	 offsetof(struct collect_command, settings) + offsetof(struct collect_settings, cgroup)},
-	{"experiments", 0, "PERCENT", "of the time, make experiments; with -p and --cgroup", set_share, offsetof(struct collect_command, duty),
-	 .min = 0.1, .max = 100},
-	{"max-slowdown", 0, "PERCENT", "pauses of experiments take no more of the time (5)", set_share,
-	 offsetof(struct collect_command, most_slowdown), .min = 0.1, .max = 100},
-	{"progress", 'p', "POINT", "progress points of the experiments, as of 'cozbpf system'\n(repeatable)", add_word,
+	{"experiments", 0, "PERCENT", "of the time, make experiments; with -p and --cgroup",
+	 set_share, offsetof(struct collect_command, duty), .min = 0.1, .max = 100},
+	{"max-slowdown", 0, "PERCENT", "pauses of experiments take no more of the time (5)",
+	 set_share, offsetof(struct collect_command, most_slowdown), .min = 0.1, .max = 100},
+	{"progress", 'p', "POINT",
+	 "progress points of the experiments, as of 'cozbpf system'\n(repeatable)", add_word,
 	 offsetof(struct collect_command, points)},
-	{"latency", 0, "SPEC", "latencies of the experiments, likewise", add_word, offsetof(struct collect_command, latencies)},
-	{"what", 0, "LIST", "what experiments try, as of 'cozbpf system'", option_set_word, offsetof(struct collect_command, what)},
+	{"latency", 0, "SPEC", "latencies of the experiments, likewise", add_word,
+	 offsetof(struct collect_command, latencies)},
+	{"what", 0, "LIST", "what experiments try, as of 'cozbpf system'", option_set_word,
+	 offsetof(struct collect_command, what)},
 	{"stop-if", 0, "COND",
-	 "no experiments for ten minutes when that holds: 'p99(NAME)>50ms',\n'load>8', 'psi(cpu)>20', 'restarts>3' (repeatable)", add_word,
-	 offsetof(struct collect_command, stops)},
-	{"keep", 0, "TIME", "remove what is older (30d)", option_set_span, offsetof(struct collect_command, keep_s)},
-	{"max-size", 0, "SIZE", "remove the oldest beyond that (1G)", option_set_size, offsetof(struct collect_command, most_bytes)},
-	{"group", 0, "GROUP", "who may read the database, beside root", option_set_group, offsetof(struct collect_command, group)},
-	{"duration", 'd', "TIME", "end after that (never)", option_set_span, offsetof(struct collect_command, duration_s)},
+	 "no experiments for ten minutes when that holds: 'p99(NAME)>50ms',\n'load>8', "
+	 "'psi(cpu)>20', 'restarts>3' (repeatable)",
+	 add_word, offsetof(struct collect_command, stops)},
+	{"keep", 0, "TIME", "remove what is older (30d)", option_set_span,
+	 offsetof(struct collect_command, keep_s)},
+	{"max-size", 0, "SIZE", "remove the oldest beyond that (1G)", option_set_size,
+	 offsetof(struct collect_command, most_bytes)},
+	{"group", 0, "GROUP", "who may read the database, beside root", option_set_group,
+	 offsetof(struct collect_command, group)},
+	{"duration", 'd', "TIME", "end after that (never)", option_set_span,
+	 offsetof(struct collect_command, duration_s)},
 	{"config", 0, "FILE",
-	 "options from a file, one to a line, as \"rate = 50\";\nthose that are given here are stronger\n(" DEFAULT_CONFIG ", if it is there)",
+	 "options from a file, one to a line, as \"rate = 50\";\nthose that are given here are "
+	 "stronger\n(" DEFAULT_CONFIG ", if it is there)",
 	 option_set_word, offsetof(struct collect_command, config)},
 	{"help", 'h', NULL, "this text", option_flag, offsetof(struct collect_command, help)},
-	OPTION_ROW_VERBOSE(offsetof(struct collect_command, settings) + offsetof(struct collect_settings, verbose)),
+	OPTION_ROW_VERBOSE(offsetof(struct collect_command, settings) +
+			   offsetof(struct collect_settings, verbose)),
 };
 #define N_ROWS (sizeof(rows) / sizeof(rows[0]))
 
 void collect_help(void)
 {
 	(void)puts("Usage: cozbpf collect [OPTION]...\n"
-		   "Sample the whole machine, all the time, at a cost that nobody notices, and count in a database which\n"
-		   "code was found. Runs until SIGTERM or SIGINT; SIGHUP reads the options of the file anew.\n"
+		   "Sample the whole machine, all the time, at a cost that nobody notices, and "
+		   "count in a database which\n"
+		   "code was found. Runs until SIGTERM or SIGINT; SIGHUP reads the options of the "
+		   "file anew.\n"
 		   "'cozbpf top' shows what was collected.\n");
 	options_help(stdout, rows, N_ROWS);
 	(void)puts("\nExample:\n  sudo cozbpf collect --rate 100 --keep 7d");
@@ -105,15 +120,21 @@ void collect_options_free(struct collect_command *c)
 static int check(const struct collect_command *c, struct error *e)
 {
 	if (c->duty > 0 && !c->settings.cgroup)
-		return fail(e, EINVAL, "--experiments: on which processes? Say --cgroup; what is sampled is then these alone");
+		return fail(e, EINVAL,
+			    "--experiments: on which processes? Say --cgroup; what is sampled is "
+			    "then these alone");
 	if (c->duty > 0 && !c->points.n && !c->latencies.n)
-		return fail(e, EINVAL, "--experiments: what is to get faster? Say -p POINT or --latency");
+		return fail(e, EINVAL,
+			    "--experiments: what is to get faster? Say -p POINT or --latency");
 	if (!c->duty && (c->points.n || c->latencies.n || c->stops.n || c->what))
-		return fail(e, EINVAL, "-p, --latency, --what and --stop-if are of experiments: say --experiments 2%%, or leave them out");
+		return fail(e, EINVAL,
+			    "-p, --latency, --what and --stop-if are of experiments: say "
+			    "--experiments 2%%, or leave them out");
 	return 0;
 }
 
-int collect_options_read(int argc, char **argv, struct collect_command *ret, struct option_file *f, struct error *e)
+int collect_options_read(int argc, char **argv, struct collect_command *ret, struct option_file *f,
+			 struct error *e)
 {
 	const struct collect_command defaults = {.database = CMD_DEFAULT_DATABASE,
 						 .keep_s = (uint64_t)30 * DATABASE_DAY_S,

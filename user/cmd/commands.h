@@ -2,8 +2,9 @@
 /* The commands. Each gets its own name as argv[0] and returns the exit status of the program. */
 #pragma once
 
-/* Sees to it that no library that the environment had loaded first runs in cozbpf itself, while programs that it starts get the
- * environment as it was. Before anything else. Returns 0, or EXIT_OURS after one line on stderr: the clock is not the kernel's. */
+/* Sees to it that no library that the environment had loaded first runs in cozbpf itself, while
+ * programs that it starts get the environment as it was. Before anything else. Returns 0, or
+ * EXIT_OURS after one line on stderr: the clock is not the kernel's. */
 int environment_shed(char **argv);
 
 int cmd_run(int argc, char **argv);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Libraries that the environment has loaded before the C library are for the program that is profiled. In cozbpf they could change what time it is,
- * how long a sleep takes and what a file contains (libfaketime). */
+/* Libraries that the environment has loaded before the C library are for the program that is
+ * profiled. In cozbpf they could change what time it is, how long a sleep takes and what a file
+ * contains (libfaketime). */
 #include "cmd/commands.h"
 
 #include "base/clock.h"
@@ -57,7 +58,8 @@ static bool is_honest(clockid_t clock)
 	(void)raw_call(SYS_clock_gettime, clock, &before);
 	(void)clock_gettime(clock, &now);
 	(void)raw_call(SYS_clock_gettime, clock, &after);
-	return timespec_ns(now) + CLOCK_SLACK_NS >= timespec_ns(before) && timespec_ns(now) <= timespec_ns(after) + CLOCK_SLACK_NS;
+	return timespec_ns(now) + CLOCK_SLACK_NS >= timespec_ns(before) &&
+	       timespec_ns(now) <= timespec_ns(after) + CLOCK_SLACK_NS;
 }
 
 int environment_shed(char **argv)
@@ -72,6 +74,7 @@ int environment_shed(char **argv)
 	if (is_honest(CLOCK_MONOTONIC) && is_honest(CLOCK_REALTIME))
 		return 0;
 	(void)dladdr((void *)clock_gettime, &library);
-	return log_error("%s, which is loaded into cozbpf, changes its clock: start it without that library (LD_PRELOAD, /etc/ld.so.preload)",
+	return log_error("%s, which is loaded into cozbpf, changes its clock: start it without "
+			 "that library (LD_PRELOAD, /etc/ld.so.preload)",
 			 library.dli_fname ? library.dli_fname : "a library");
 }

@@ -21,27 +21,39 @@ static const struct {
 } commands[] = {
 	{"run", cmd_run, "[OPTION]... [--] COMMAND...", "run a program and profile it"},
 	{"attach", cmd_attach, "PID[,PID...] [OPTION]...", "profile processes that run already"},
-	{"system", cmd_system, "--cgroup PATH | --uid USER | --comm GLOB | --exe PATH | --pid-tree PID",
+	{"system", cmd_system,
+	 "--cgroup PATH | --uid USER | --comm GLOB | --exe PATH | --pid-tree PID",
 	 "profile all processes that something holds of (root)"},
 	{"report", cmd_report, "[OPTION]... FILE...", "print what profiles say"},
-	{"diff", cmd_diff, "[OPTION]... BEFORE AFTER", "say what a change was worth, and whether a prediction came true"},
-	{"merge", cmd_merge, "-o FILE PROFILE...", "put the runs of several profiles into one file"},
-	{"export", cmd_export, "--to coz|pprof|trace [-o FILE] PROFILE...", "write profiles in formats of other tools"},
-	{"collect", cmd_collect, "[OPTION]...", "sample the machine, always, and count in a database (root)"},
+	{"diff", cmd_diff, "[OPTION]... BEFORE AFTER",
+	 "say what a change was worth, and whether a prediction came true"},
+	{"merge", cmd_merge, "-o FILE PROFILE...",
+	 "put the runs of several profiles into one file"},
+	{"export", cmd_export, "--to coz|pprof|trace [-o FILE] PROFILE...",
+	 "write profiles in formats of other tools"},
+	{"collect", cmd_collect, "[OPTION]...",
+	 "sample the machine, always, and count in a database (root)"},
 	{"top", cmd_top, "[OPTION]...", "show where the time goes, by such a database"},
-	{"annotate", cmd_annotate, "[OPTION]... FUNCTION|FILE:LINE", "show the instructions of a function, and what they may wait for"},
+	{"annotate", cmd_annotate, "[OPTION]... FUNCTION|FILE:LINE",
+	 "show the instructions of a function, and what they may wait for"},
 	{"db", cmd_db, "info|merge|compact|export [OPTION]...", "look after such databases"},
-	{"validate", cmd_validate, "-l FILE:LINE [OPTION]... [--] COMMAND...", "compare predictions for a line with the line really slowed"},
-	{"check", cmd_check, "[COMMAND]", "say what works on this machine, and how to fix the rest"},
-	{"list", cmd_list, "lines|functions COMMAND|PID [GLOB]", "print names for --progress and --fixed-line"},
+	{"validate", cmd_validate, "-l FILE:LINE [OPTION]... [--] COMMAND...",
+	 "compare predictions for a line with the line really slowed"},
+	{"check", cmd_check, "[COMMAND]",
+	 "say what works on this machine, and how to fix the rest"},
+	{"list", cmd_list, "lines|functions COMMAND|PID [GLOB]",
+	 "print names for --progress and --fixed-line"},
 };
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
 static void overview(FILE *out)
 {
-	(void)fputs("cozbpf, a causal profiler: what would the program gain if a line ran faster?\n\n", out);
+	(void)fputs(
+		"cozbpf, a causal profiler: what would the program gain if a line ran faster?\n\n",
+		out);
 	for (size_t i = 0; i < N_COMMANDS; i++)
-		(void)fprintf(out, "  cozbpf %-9s%s\n                %s\n", commands[i].name, commands[i].arguments, commands[i].summary);
+		(void)fprintf(out, "  cozbpf %-9s%s\n                %s\n", commands[i].name,
+			      commands[i].arguments, commands[i].summary);
 	(void)fputs("\ncozbpf COMMAND --help says more about one of them. Example:\n"
 		    "  cozbpf run -p finish_request -d 60 -- ./server\n",
 		    out);
@@ -52,19 +64,22 @@ static bool is(const char *word, const char *a, const char *b)
 	return strcmp(word, a) == 0 || strcmp(word, b) == 0;
 }
 
-/* A standard descriptor that is closed would be the number of the next file that we open: the report would go into the profile. The other way
- * round than it is used, so that using it fails, and the program finds it closed as without us. */
+/* A standard descriptor that is closed would be the number of the next file that we open: the
+ * report would go into the profile. The other way round than it is used, so that using it fails,
+ * and the program finds it closed as without us. */
 static void occupy_standard(void)
 {
-	static const int flags[] = {[STDIN_FILENO] = O_WRONLY, [STDOUT_FILENO] = O_RDONLY, [STDERR_FILENO] = O_RDONLY};
+	static const int flags[] = {
+		[STDIN_FILENO] = O_WRONLY, [STDOUT_FILENO] = O_RDONLY, [STDERR_FILENO] = O_RDONLY};
 
 	for (int fd = 0; fd <= STDERR_FILENO; fd++)
 		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", flags[fd] | O_CLOEXEC) != fd)
 			_exit(EXIT_OURS);
 }
 
-/* libbpf reads the kernel's types, some megabytes, for each object that it loads. What malloc gives back in between has to be made anew each time,
- * page by page, which takes longer than the reading. */
+/* libbpf reads the kernel's types, some megabytes, for each object that it loads. What malloc gives
+ * back in between has to be made anew each time, page by page, which takes longer than the reading.
+ */
 static void keep_memory(void)
 {
 	(void)mallopt(M_MMAP_THRESHOLD, 32 << 20);
@@ -91,8 +106,10 @@ static int dispatch(int argc, char **argv)
 	}
 	if (is(argv[1], "--version", "-V")) {
 		(void)puts("cozbpf " COZBPF_VERSION "\n"
-			   "BPF programs for x86-64, Linux 6.1 and later; delays by hold, sleep and spin; waits by sched and pthread\n"
-			   "debug information: DWARF 2 to 5, split, packed (dwp), compressed, dwz, mini debug information, debuginfod\n"
+			   "BPF programs for x86-64, Linux 6.1 and later; delays by hold, sleep "
+			   "and spin; waits by sched and pthread\n"
+			   "debug information: DWARF 2 to 5, split, packed (dwp), compressed, dwz, "
+			   "mini debug information, debuginfod\n"
 			   "built with " COZBPF_LIBRARIES);
 		return 0;
 	}

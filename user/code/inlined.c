@@ -12,12 +12,14 @@
 /* A chain to be shown: more is cut, the innermost part is what tells. */
 #define MAX_CALLS 24
 #define MAX_TEXT 1024
-/* Copies around one address to look at: no tree of entries is read deeper, so more of them only overlap. */
+/* Copies around one address to look at: no tree of entries is read deeper, so more of them only
+ * overlap. */
 #define MAX_AROUND 512
 /* To show it is not worth reading a larger tree of entries. */
 #define QUICK_TREE (4ULL << 20)
 
-int inline_sweep_begin(struct inline_sweep *w, const struct code_map *m, struct line_table *t, uint64_t lo, uint64_t hi)
+int inline_sweep_begin(struct inline_sweep *w, const struct code_map *m, struct line_table *t,
+		       uint64_t lo, uint64_t hi)
 {
 	*w = (struct inline_sweep){.m = m};
 	if (line_table_inlined(t, lo, hi, &w->all, &w->n) < 0)
@@ -32,11 +34,13 @@ void inline_sweep_end(struct inline_sweep *w)
 	w->stack = NULL;
 }
 
-/* The stack holds the copies around @addr, innermost on top; where a damaged file has them overlap, some that are over below. */
+/* The stack holds the copies around @addr, innermost on top; where a damaged file has them overlap,
+ * some that are over below. */
 static void advance(struct inline_sweep *w, uint64_t addr)
 {
 	for (; w->next < w->n && w->all[w->next].range.lo <= addr; w->next++) {
-		while (w->depth && w->all[w->stack[w->depth - 1]].range.hi <= w->all[w->next].range.lo)
+		while (w->depth &&
+		       w->all[w->stack[w->depth - 1]].range.hi <= w->all[w->next].range.lo)
 			w->depth--;
 		w->stack[w->depth++] = w->next;
 	}
@@ -78,7 +82,8 @@ uint64_t inline_sweep_edge(struct inline_sweep *w, uint64_t addr)
 
 static bool append(char *text, size_t *n, const struct line_location *where)
 {
-	int add = snprintf(text + *n, MAX_TEXT - *n, "%s%s:%u", *n ? "\t" : "", where->file, where->line);
+	int add = snprintf(text + *n, MAX_TEXT - *n, "%s%s:%u", *n ? "\t" : "", where->file,
+			   where->line);
 
 	if (add < 0 || (size_t)add >= MAX_TEXT - *n) {
 		text[*n] = '\0';
@@ -106,13 +111,17 @@ const char *code_inlined_text(struct code_map *m, struct code_object *o, uint64_
 	return x ? x->text : NULL;
 }
 
-size_t code_inlined_callers(struct code_map *m, struct code_object *o, uint64_t vaddr, const char **ret, size_t max)
+size_t code_inlined_callers(struct code_map *m, struct code_object *o, uint64_t vaddr,
+			    const char **ret, size_t max)
 {
 	struct line_location calls[MAX_CALLS];
-	size_t n = 0, n_calls = o->lines ? line_table_calls(o->lines, vaddr, UINT64_MAX, calls, MAX_CALLS) : 0;
+	size_t n = 0,
+	       n_calls = o->lines ? line_table_calls(o->lines, vaddr, UINT64_MAX, calls, MAX_CALLS)
+				  : 0;
 
 	for (size_t i = 0; i < n_calls && n < max; i++) {
-		struct code_name *x = code_scope_source(m, calls[i].file) ? code_line_name(m, &calls[i]) : NULL;
+		struct code_name *x =
+			code_scope_source(m, calls[i].file) ? code_line_name(m, &calls[i]) : NULL;
 
 		if (x)
 			ret[n++] = x->text;

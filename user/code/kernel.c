@@ -72,7 +72,8 @@ static int read_symbols(struct code_kernel *k, FILE *f, bool find_base)
 
 		if (sscanf(line, "%llx %c %511s", &addr, &type, name) != 3 || !addr)
 			continue;
-		if (find_base && (strcmp(name, "_text") == 0 || strcmp(name, "_stext") == 0) && (!k->base || addr < k->base))
+		if (find_base && (strcmp(name, "_text") == 0 || strcmp(name, "_stext") == 0) &&
+		    (!k->base || addr < k->base))
 			k->base = addr;
 		if (!find_base && strchr("tTwW", type))
 			r = add(k, addr, name);
@@ -90,7 +91,8 @@ int code_kernel_open(struct code_kernel **ret, struct error *e)
 		return fail(e, ENOMEM, "out of memory");
 	if (!f) {
 		code_kernel_close(k);
-		return fail(e, ENOTSUP, "--kernel: this kernel does not name its functions (/proc/kallsyms)");
+		return fail(e, ENOTSUP,
+			    "--kernel: this kernel does not name its functions (/proc/kallsyms)");
 	}
 	r = read_symbols(k, f, true);
 	rewind(f);
@@ -100,7 +102,8 @@ int code_kernel_open(struct code_kernel **ret, struct error *e)
 		code_kernel_close(k);
 		return r < 0 ? fail(e, ENOMEM, "out of memory for the kernel's names")
 			     : fail(e, EPERM,
-				    "--kernel: the kernel hides the addresses of its functions; sysctl kernel.kptr_restrict=1 "
+				    "--kernel: the kernel hides the addresses of its functions; "
+				    "sysctl kernel.kptr_restrict=1 "
 				    "shows them to root");
 	}
 	qsort(k->all, k->n, sizeof(*k->all), by_pc);
@@ -163,7 +166,8 @@ bool code_kernel_has(const struct code_map *m, const char *name)
 	return m->kernel && n > strlen(SUFFIX) && strcmp(name + n - strlen(SUFFIX), SUFFIX) == 0;
 }
 
-size_t code_kernel_ranges(const struct code_map *m, const char *name, struct addr_range *ret, size_t max)
+size_t code_kernel_ranges(const struct code_map *m, const char *name, struct addr_range *ret,
+			  size_t max)
 {
 	const struct code_kernel *k = m->kernel;
 	size_t length = strlen(name) - strlen(SUFFIX), n = 0;
@@ -177,7 +181,9 @@ size_t code_kernel_ranges(const struct code_map *m, const char *name, struct add
 		while (next < k->n && k->all[next].pc == k->all[i].pc)
 			next++;
 		if (next < k->n)
-			ret[n++] = (struct addr_range){ABI_CODE(ABI_KERNEL_OBJECT, k->all[i].pc), ABI_CODE(ABI_KERNEL_OBJECT, k->all[next].pc)};
+			ret[n++] =
+				(struct addr_range){ABI_CODE(ABI_KERNEL_OBJECT, k->all[i].pc),
+						    ABI_CODE(ABI_KERNEL_OBJECT, k->all[next].pc)};
 	}
 	return n;
 }

@@ -12,7 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The build id in a file of ELF notes, as /sys/kernel/notes; "" if there is none. NULL: out of memory. */
+/* The build id in a file of ELF notes, as /sys/kernel/notes; "" if there is none. NULL: out of
+ * memory. */
 static char *build_id_of(const char *path)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -32,14 +33,16 @@ static char *build_id_of(const char *path)
 		if (desc + h.n_descsz > size)
 			break;
 		at = next;
-		if (h.n_type != NT_GNU_BUILD_ID || h.n_namesz != 4 || memcmp(notes + name, "GNU", 4) != 0 || !h.n_descsz || h.n_descsz > 64)
+		if (h.n_type != NT_GNU_BUILD_ID || h.n_namesz != 4 ||
+		    memcmp(notes + name, "GNU", 4) != 0 || !h.n_descsz || h.n_descsz > 64)
 			continue;
 		return debug_build_id(notes + desc, h.n_descsz);
 	}
 	return strdup("");
 }
 
-static int add(struct kernel_parts *k, uint64_t start, uint64_t end, const char *name, const char *notes)
+static int add(struct kernel_parts *k, uint64_t start, uint64_t end, const char *name,
+	       const char *notes)
 {
 	struct kernel_part p = {start, end, strdup(name), build_id_of(notes)};
 
@@ -94,7 +97,8 @@ static int read_modules(struct kernel_parts *k)
 
 		if (sscanf(line, "%63s %llu %*s %*s %*s %llx", name, &size, &start) != 3 || !start)
 			continue;
-		(void)snprintf(notes, sizeof(notes), "/sys/module/%s/notes/.note.gnu.build-id", name);
+		(void)snprintf(notes, sizeof(notes), "/sys/module/%s/notes/.note.gnu.build-id",
+			       name);
 		r = add(k, start, start + size, name, notes);
 	}
 	return r;

@@ -10,13 +10,18 @@ static const char *out_of_scope(const struct code_object *o, struct error *e)
 {
 	const char *base = strrchr(o->entry.path, '/');
 
-	(void)fail(e, ENODATA, "%s: out of scope; --binary '%s' takes it in", o->entry.path, o->is_main ? "MAIN" : base ? base + 1 : o->entry.path);
+	(void)fail(e, ENODATA, "%s: out of scope; --binary '%s' takes it in", o->entry.path,
+		   o->is_main ? "MAIN"
+		   : base     ? base + 1
+			      : o->entry.path);
 	return e->text;
 }
 
-static void describe(struct code_map *m, struct code_object *o, struct code_listed *ret, struct error *e)
+static void describe(struct code_map *m, struct code_object *o, struct code_listed *ret,
+		     struct error *e)
 {
-	*ret = (struct code_listed){.path = o->entry.path, .is_main = o->is_main, .in_scope = o->in_scope};
+	*ret = (struct code_listed){
+		.path = o->entry.path, .is_main = o->is_main, .in_scope = o->in_scope};
 	if (!o->in_scope) {
 		ret->why = out_of_scope(o, e);
 		return;
@@ -31,7 +36,9 @@ static void describe(struct code_map *m, struct code_object *o, struct code_list
 	if (code_object_by_function(m, o) && !elf_object_has_functions(ret->elf)) {
 		ret->why = elf_object_symbol_problem(ret->elf);
 		if (!ret->why) {
-			(void)fail(e, ENODATA, "%s: no function symbols; build without -s and do not strip it", o->entry.path);
+			(void)fail(e, ENODATA,
+				   "%s: no function symbols; build without -s and do not strip it",
+				   o->entry.path);
 			ret->why = e->text;
 		}
 	}

@@ -42,8 +42,10 @@ static bool same_line(const struct line_location *a, const struct line_location 
 	return a->line == b->line && !strcmp(a->file, b->file);
 }
 
-/* Has the line no code of the function outside of [lo, hi]? The first part of a for statement has. */
-static bool inside_alone(const struct rows *x, const struct line_location *line, uint64_t lo, uint64_t hi)
+/* Has the line no code of the function outside of [lo, hi]? The first part of a for statement has.
+ */
+static bool inside_alone(const struct rows *x, const struct line_location *line, uint64_t lo,
+			 uint64_t hi)
 {
 	for (size_t i = 0; i < x->n; i++)
 		if ((x->all[i].at < lo || x->all[i].at > hi) && same_line(&x->all[i].where, line))
@@ -63,7 +65,8 @@ static struct line_location choose(const struct rows *x, uint64_t lo, uint64_t h
 			break;
 		}
 	for (size_t i = 0; i < x->n; i++)
-		if (x->all[i].at >= lo && x->all[i].at <= hi && inside_alone(x, &x->all[i].where, lo, hi))
+		if (x->all[i].at >= lo && x->all[i].at <= hi &&
+		    inside_alone(x, &x->all[i].where, lo, hi))
 			return x->all[i].where;
 	return none;
 }
@@ -124,8 +127,8 @@ static void visit(struct flow *f, uint64_t at, const struct code_instruction *ju
 	f->stack[(*depth)++] = i - 1;
 }
 
-/* Is there a way from the jump's target to the jump, between the two? Else it only jumps back to where its block was taken out of, which is
- * no loop. */
+/* Is there a way from the jump's target to the jump, between the two? Else it only jumps back to
+ * where its block was taken out of, which is no loop. */
 static bool closes_loop(struct flow *f, const struct code_instruction *jump)
 {
 	size_t depth = 0;
@@ -145,8 +148,8 @@ static bool closes_loop(struct flow *f, const struct code_instruction *jump)
 	return false;
 }
 
-int code_each_loop(const struct elf_object *o, struct line_table *t, const struct elf_symbol *s, int (*cb)(const struct code_loop *loop, void *arg),
-		   void *arg)
+int code_each_loop(const struct elf_object *o, struct line_table *t, const struct elf_symbol *s,
+		   int (*cb)(const struct code_loop *loop, void *arg), void *arg)
 {
 	struct rows rows = {0};
 	struct flow f;
@@ -159,7 +162,8 @@ int code_each_loop(const struct elf_object *o, struct line_table *t, const struc
 		const struct code_instruction *x = &f.all[i];
 		struct code_loop loop = {.jump = x->at};
 
-		if ((x->flow != CODE_JUMP && x->flow != CODE_BRANCH) || !x->direct || x->target < s->addr || x->target > x->at)
+		if ((x->flow != CODE_JUMP && x->flow != CODE_BRANCH) || !x->direct ||
+		    x->target < s->addr || x->target > x->at)
 			continue;
 		if (!closes_loop(&f, x))
 			continue;

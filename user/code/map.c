@@ -38,7 +38,8 @@ static int check_scope(struct code_map *m, bool automatic, struct error *e)
 	if (!o->in_scope)
 		return expects_libraries(m) ? 0
 					    : fail(e, ENODATA,
-						   "nothing is in scope: --binary leaves out %s and names no library; "
+						   "nothing is in scope: --binary leaves out %s "
+						   "and names no library; "
 						   "add --binary MAIN",
 						   o->entry.path);
 	if (code_object_by_function(m, o)) {
@@ -46,8 +47,11 @@ static int check_scope(struct code_map *m, bool automatic, struct error *e)
 			return 0;
 		if (elf_object_symbol_problem(o->elf))
 			return fail(e, ENODATA, "%s", elf_object_symbol_problem(o->elf));
-		return fail(e, ENODATA, "%s: %s; build it with -g or without -s, and do not strip it", o->entry.path,
-			    automatic ? "neither line information nor function symbols" : "no function symbols");
+		return fail(e, ENODATA,
+			    "%s: %s; build it with -g or without -s, and do not strip it",
+			    o->entry.path,
+			    automatic ? "neither line information nor function symbols"
+				      : "no function symbols");
 	}
 	if (!code_object_lines(o, &why))
 		return expects_libraries(m) ? 0 : fail(e, ENODATA, "%s", why.text);
@@ -57,11 +61,14 @@ static int check_scope(struct code_map *m, bool automatic, struct error *e)
 	if (!m->sources.n_includes || o->n_ranges || expects_libraries(m))
 		return 0;
 	(void)line_table_each(o->lines, first_file, &example);
-	return fail(e, ENODATA, "%s: no code from a source file that --source matches; its files are named like %s", o->entry.path,
-		    example ? example : "nothing");
+	return fail(
+		e, ENODATA,
+		"%s: no code from a source file that --source matches; its files are named like %s",
+		o->entry.path, example ? example : "nothing");
 }
 
-int code_map_open(const char *main_path, const struct code_scope *scope, struct code_map **ret, struct error *e)
+int code_map_open(const char *main_path, const struct code_scope *scope, struct code_map **ret,
+		  struct error *e)
 {
 	struct code_map *m = calloc(1, sizeof(*m));
 	_cleanup_free_ char *path = realpath(main_path, NULL);
@@ -83,8 +90,9 @@ int code_map_open(const char *main_path, const struct code_scope *scope, struct 
 		entry.dev_minor = minor(st.st_dev);
 		entry.inode = st.st_ino;
 	}
-	if (globs_copy(&m->sources, scope->sources, scope->n_sources) < 0 || globs_copy(&m->binaries, scope->binaries, scope->n_binaries) < 0 ||
-	    !m->spaces || !code_object_add(m, &entry, 0)) {
+	if (globs_copy(&m->sources, scope->sources, scope->n_sources) < 0 ||
+	    globs_copy(&m->binaries, scope->binaries, scope->n_binaries) < 0 || !m->spaces ||
+	    !code_object_add(m, &entry, 0)) {
 		r = fail(e, ENOMEM, "out of memory");
 	} else {
 		m->objects[0]->elf_tried = true;

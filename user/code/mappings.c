@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Where an address space has the objects, as /proc/PID/maps says: read anew whenever it may have changed. */
+/* Where an address space has the objects, as /proc/PID/maps says: read anew whenever it may have
+ * changed. */
 #include "code/private.h"
 
 #include "base/cleanup.h"
@@ -16,11 +17,16 @@ static const struct code_mapping *known(const struct code_space *s, const struct
 	size_t at = search_front(s->n, i, s->mappings[i].start < p->start);
 	const struct code_mapping *k = at < s->n ? &s->mappings[at] : NULL;
 
-	return k && k->start == p->start && k->end == p->end && k->offset == p->offset && k->object == p->object ? k : NULL;
+	return k && k->start == p->start && k->end == p->end && k->offset == p->offset &&
+			       k->object == p->object
+		       ? k
+		       : NULL;
 }
 
-/* Libraries out of scope are looked at once and closed again: a program may have more of them than we may have files open. */
-static const struct elf_object *open_passing(const struct code_object *o, const struct code_mapping *p, struct elf_object **ret)
+/* Libraries out of scope are looked at once and closed again: a program may have more of them than
+ * we may have files open. */
+static const struct elf_object *open_passing(const struct code_object *o,
+					     const struct code_mapping *p, struct elf_object **ret)
 {
 	struct map_entry entry = o->entry;
 	_cleanup_free_ char *path = NULL;
@@ -78,7 +84,8 @@ static struct code_object *vdso(struct code_map *m, size_t *ret_index)
 }
 
 /* The kernel's own code: not a file, so it is not in the list. */
-static int place_vdso(struct code_map *m, const struct code_space *s, pid_t pid, struct code_mapping *ret, bool *ret_placed)
+static int place_vdso(struct code_map *m, const struct code_space *s, pid_t pid,
+		      struct code_mapping *ret, bool *ret_placed)
 {
 	uint64_t start = process_vdso(pid);
 	struct code_object *o;
@@ -97,8 +104,10 @@ static int place_vdso(struct code_map *m, const struct code_space *s, pid_t pid,
 	return r;
 }
 
-/* Code of a known object that the program has copied, and runs in the copy: in the same place of the process, with the same bytes. */
-static bool place_copy(struct code_map *m, const struct code_space *s, const struct map_copy *c, struct code_mapping *ret)
+/* Code of a known object that the program has copied, and runs in the copy: in the same place of
+ * the process, with the same bytes. */
+static bool place_copy(struct code_map *m, const struct code_space *s, const struct map_copy *c,
+		       struct code_mapping *ret)
 {
 	const struct map_entry *near = &c->near;
 	const struct elf_object *elf;
@@ -109,7 +118,8 @@ static bool place_copy(struct code_map *m, const struct code_space *s, const str
 	for (; ret->object < m->n_objects && !o; ret->object++) {
 		struct code_object *x = m->objects[ret->object];
 
-		if ((x->in_scope || x->is_main) && x->entry.inode == near->inode && strcmp(x->entry.path, near->path) == 0)
+		if ((x->in_scope || x->is_main) && x->entry.inode == near->inode &&
+		    strcmp(x->entry.path, near->path) == 0)
 			o = x;
 	}
 	elf = o ? code_object_elf(o, NULL) : NULL;
@@ -121,7 +131,8 @@ static bool place_copy(struct code_map *m, const struct code_space *s, const str
 			return false;
 		bias = near->start - vaddr;
 	}
-	return elf_object_is_code(elf, c->start - bias) && elf_object_vaddr_to_offset(elf, c->start - bias, &ret->offset) == 0 &&
+	return elf_object_is_code(elf, c->start - bias) &&
+	       elf_object_vaddr_to_offset(elf, c->start - bias, &ret->offset) == 0 &&
 	       place(m, s, ret) == 0 && ret->placed;
 }
 
@@ -142,7 +153,8 @@ static bool same(const struct code_space *s, const struct code_mapping *all, siz
 	return true;
 }
 
-static int read_mappings(struct code_map *m, struct code_space *s, const struct map_list *list, pid_t pid, bool *ret_changed)
+static int read_mappings(struct code_map *m, struct code_space *s, const struct map_list *list,
+			 pid_t pid, bool *ret_changed)
 {
 	struct code_mapping *all = calloc(list->n + list->n_copies + 2, sizeof(*all));
 	bool has_vdso = false;
@@ -157,7 +169,8 @@ static int read_mappings(struct code_map *m, struct code_space *s, const struct 
 
 		if (object == SIZE_MAX || p->end <= p->start)
 			continue;
-		all[n] = (struct code_mapping){.start = p->start, .end = p->end, .offset = p->offset, .object = object};
+		all[n] = (struct code_mapping){
+			.start = p->start, .end = p->end, .offset = p->offset, .object = object};
 		r = place(m, s, &all[n++]);
 	}
 	for (size_t i = 0; r == 0 && i < list->n_copies; i++)
@@ -195,7 +208,8 @@ int code_map_refresh(struct code_map *m, pid_t pid, bool *ret_changed, struct er
 	return code_map_refresh_space(m, 0, pid, ret_changed, e);
 }
 
-int code_map_refresh_space(struct code_map *m, size_t space, pid_t pid, bool *ret_changed, struct error *e)
+int code_map_refresh_space(struct code_map *m, size_t space, pid_t pid, bool *ret_changed,
+			   struct error *e)
 {
 	struct map_list list = {0};
 	int r = map_list_read(pid, &list, e);

@@ -51,7 +51,8 @@ static struct code_name *function_name(struct code_map *m, const struct elf_symb
 }
 
 /* What is shown of a function: all its names, if its code is that of several. */
-static struct code_name *shown_name(struct code_map *m, const struct code_object *o, const struct elf_symbol *s, bool by_source)
+static struct code_name *shown_name(struct code_map *m, const struct code_object *o,
+				    const struct elf_symbol *s, bool by_source)
 {
 	_cleanup_elf_names_ struct elf_names names = {0};
 	_cleanup_free_ char *others = NULL, *text = NULL;
@@ -64,7 +65,8 @@ static struct code_name *shown_name(struct code_map *m, const struct code_object
 	return text ? code_name_intern(m, text) : NULL;
 }
 
-int code_place_name(struct code_map *m, uint64_t code, const char **ret_line, const char **ret_function)
+int code_place_name(struct code_map *m, uint64_t code, const char **ret_line,
+		    const char **ret_function)
 {
 	size_t object = ABI_CODE_OBJECT(code);
 	struct code_name *function = NULL;
@@ -117,14 +119,15 @@ static struct code_object *object_with_lines(struct code_map *m, uint64_t code, 
 {
 	size_t object = ABI_CODE_OBJECT(code);
 
-	if (object >= m->n_objects || !m->objects[object]->in_scope || !m->objects[object]->rows_tried ||
-	    code_object_by_function(m, m->objects[object]))
+	if (object >= m->n_objects || !m->objects[object]->in_scope ||
+	    !m->objects[object]->rows_tried || code_object_by_function(m, m->objects[object]))
 		return NULL;
 	*ret_vaddr = m->objects[object]->rows_base + ABI_CODE_PC(code);
 	return m->objects[object];
 }
 
-int code_map_file_place(const struct code_map *m, uint64_t code, size_t *ret_object, uint64_t *ret_offset)
+int code_map_file_place(const struct code_map *m, uint64_t code, size_t *ret_object,
+			uint64_t *ret_offset)
 {
 	size_t object = ABI_CODE_OBJECT(code);
 	const struct code_object *o;
@@ -132,7 +135,8 @@ int code_map_file_place(const struct code_map *m, uint64_t code, size_t *ret_obj
 	if (object >= m->n_objects)
 		return -ENOENT;
 	o = m->objects[object];
-	if (o->is_vdso || !o->elf || !o->rows_tried || elf_object_vaddr_to_offset(o->elf, o->rows_base + ABI_CODE_PC(code), ret_offset) < 0)
+	if (o->is_vdso || !o->elf || !o->rows_tried ||
+	    elf_object_vaddr_to_offset(o->elf, o->rows_base + ABI_CODE_PC(code), ret_offset) < 0)
 		return -ENOENT;
 	*ret_object = object;
 	return 0;
@@ -169,7 +173,8 @@ bool code_map_place(const struct code_map *m, size_t i, struct addr_range r, str
 		r.lo = o->rows_base;
 	if (r.lo >= r.hi || r.hi - o->rows_base > UINT32_MAX)
 		return false;
-	*ret = (struct addr_range){ABI_CODE(i, r.lo - o->rows_base), ABI_CODE(i, r.hi - o->rows_base)};
+	*ret = (struct addr_range){ABI_CODE(i, r.lo - o->rows_base),
+				   ABI_CODE(i, r.hi - o->rows_base)};
 	return true;
 }
 
@@ -211,12 +216,14 @@ static int file_function(const struct elf_symbol *s, const char *readable, void 
 	struct filing *w = arg;
 	struct code_name *x = code_name_intern(w->m, readable);
 
-	return x ? code_name_add(x, w->object, (struct addr_range){s->addr, s->addr + s->size}) : -ENOMEM;
+	return x ? code_name_add(x, w->object, (struct addr_range){s->addr, s->addr + s->size})
+		 : -ENOMEM;
 }
 
 static bool has_function_names(const struct code_map *m, size_t i)
 {
-	return m->objects[i]->in_scope && m->objects[i]->elf && code_object_by_function(m, m->objects[i]);
+	return m->objects[i]->in_scope && m->objects[i]->elf &&
+	       code_object_by_function(m, m->objects[i]);
 }
 
 static int find_function(struct code_map *m, const char *name, struct found *out)
@@ -239,14 +246,16 @@ static int find_function(struct code_map *m, const char *name, struct found *out
 	HASH_FIND(hh, m->names, name, n, x);
 	/* Not as we write it: a raw symbol, or without its arguments. */
 	for (size_t i = 0; (!x || !x->n_functions) && i < m->n_objects; i++)
-		if (has_function_names(m, i) && elf_object_find_function(m->objects[i]->elf, name, &s) == 0 &&
+		if (has_function_names(m, i) &&
+		    elf_object_find_function(m->objects[i]->elf, name, &s) == 0 &&
 		    /* by the name under which its code is filed */
 		    elf_object_function_at(m->objects[i]->elf, s.addr, &s) == 0)
 			x = function_name(m, &s);
 	return r == 0 && x ? add_name(m, x, out) : r;
 }
 
-static int object_line(struct code_map *m, size_t object, const char *file, uint32_t line, bool read, struct found *out)
+static int object_line(struct code_map *m, size_t object, const char *file, uint32_t line,
+		       bool read, struct found *out)
 {
 	struct line_table *lines = code_object_lines(m->objects[object], NULL);
 	_cleanup_free_ struct addr_range *all = NULL, *called = NULL;
@@ -307,8 +316,8 @@ static int find_line(struct code_map *m, const char *name, struct found *out)
 	if (*end || !line || line > UINT32_MAX)
 		return -ENOENT;
 	*colon = 0;
-	/* What code_map_name returned came from a unit that is read, as are all that have been sampled. What a person wrote may be in
-	 * units that nobody has asked for yet. */
+	/* What code_map_name returned came from a unit that is read, as are all that have been
+	 * sampled. What a person wrote may be in units that nobody has asked for yet. */
 	ours = x->text == name;
 	for (size_t i = 0; r == 0 && i < m->n_objects; i++)
 		if (m->objects[i]->in_scope && m->objects[i]->elf)
@@ -330,7 +339,8 @@ static int by_size(const void *pa, const void *pb)
 	return a->lo < b->lo ? -1 : a->lo > b->lo;
 }
 
-int code_place_intervals(struct code_map *m, const char *name, struct addr_range *ret, size_t max, size_t *ret_n)
+int code_place_intervals(struct code_map *m, const char *name, struct addr_range *ret, size_t max,
+			 size_t *ret_n)
 {
 	struct found f = {0};
 	int r;

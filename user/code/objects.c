@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The executables and libraries that are known: found by their mappings or by name, opened when something of them is asked for. */
+/* The executables and libraries that are known: found by their mappings or by name, opened when
+ * something of them is asked for. */
 #include "code/private.h"
 
 #include "base/array.h"
@@ -11,7 +12,8 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-/* Libraries are opened through links of the process's, which nobody knows: @e, about @opened, is to name the file. */
+/* Libraries are opened through links of the process's, which nobody knows: @e, about @opened, is to
+ * name the file. */
 static void name_file(struct error *e, const char *opened, const char *path)
 {
 	size_t n = strlen(opened);
@@ -52,7 +54,8 @@ struct line_table *code_object_lines(struct code_object *o, struct error *e)
 	const struct elf_object *elf = code_object_elf(o, e);
 	struct error why = {0};
 
-	if (elf && !o->lines_tried && line_table_open_with(elf, o->line_options, &o->lines, &why) < 0) {
+	if (elf && !o->lines_tried &&
+	    line_table_open_with(elf, o->line_options, &o->lines, &why) < 0) {
 		name_file(&why, elf_object_path(elf), o->entry.path);
 		o->why_no_lines = strdup(why.text);
 	}
@@ -106,10 +109,13 @@ struct code_object *code_object_add(struct code_map *m, const struct map_entry *
 
 static bool same_file(const struct code_object *o, const struct map_entry *p)
 {
-	if (o->entry.inode == p->inode && o->entry.dev_major == p->dev_major && o->entry.dev_minor == p->dev_minor)
+	if (o->entry.inode == p->inode && o->entry.dev_major == p->dev_major &&
+	    o->entry.dev_minor == p->dev_minor)
 		return true;
-	/* Some file systems (btrfs, overlays) give stat another device than the mapping, or another inode. */
-	return !strcmp(o->entry.path, p->path) && (o->entry.inode == p->inode || (o->is_main && !o->mapped));
+	/* Some file systems (btrfs, overlays) give stat another device than the mapping, or another
+	 * inode. */
+	return !strcmp(o->entry.path, p->path) &&
+	       (o->entry.inode == p->inode || (o->is_main && !o->mapped));
 }
 
 size_t code_map_find_object(struct code_map *m, const struct map_entry *p, pid_t pid)
@@ -120,7 +126,8 @@ size_t code_map_find_object(struct code_map *m, const struct map_entry *p, pid_t
 
 		if (!same_file(o, p))
 			continue;
-		if (!o->mapped && p->end) { /* from now on it is this file; another one of that name, in a container say, is not */
+		if (!o->mapped && p->end) { /* from now on it is this file; another one of that
+					       name, in a container say, is not */
 			o->entry.inode = p->inode;
 			o->entry.dev_major = p->dev_major;
 			o->entry.dev_minor = p->dev_minor;
@@ -131,22 +138,26 @@ size_t code_map_find_object(struct code_map *m, const struct map_entry *p, pid_t
 	return code_object_add(m, p, pid) ? m->n_objects - 1 : SIZE_MAX;
 }
 
-/* Is the file the one that the link libx.so.6, or libx.so, stands for: libx.so.6.0.30? A process has mapped files, not links. */
+/* Is the file the one that the link libx.so.6, or libx.so, stands for: libx.so.6.0.30? A process
+ * has mapped files, not links. */
 static bool is_version_of(const char *file, const char *name)
 {
 	size_t n = strlen(name);
 
-	return strstr(name, ".so") && !strncmp(file, name, n) && file[n] == '.' && file[n + 1] >= '0' &&
-	       strspn(file + n, ".0123456789") == strlen(file + n);
+	return strstr(name, ".so") && !strncmp(file, name, n) && file[n] == '.' &&
+	       file[n + 1] >= '0' && strspn(file + n, ".0123456789") == strlen(file + n);
 }
 
-/* Is @path what libtool has made of the program @name, which itself is a script: .libs/NAME, or .libs/lt-NAME? The rest of the path is not looked at.
+/* Is @path what libtool has made of the program @name, which itself is a script: .libs/NAME, or
+ * .libs/lt-NAME? The rest of the path is not looked at.
  */
 static bool is_libtools(const char *path, const char *name)
 {
-	const char *folder = strstr(path, "/.libs/"), *base = folder ? folder + strlen("/.libs/") : NULL;
+	const char *folder = strstr(path, "/.libs/"),
+		   *base = folder ? folder + strlen("/.libs/") : NULL;
 
-	return base && (!strcmp(base, name) || (!strncmp(base, "lt-", 3) && !strcmp(base + 3, name)));
+	return base &&
+	       (!strcmp(base, name) || (!strncmp(base, "lt-", 3) && !strcmp(base + 3, name)));
 }
 
 /* Is it the file at the path @name, as a shell would find it from our working directory? */
@@ -159,9 +170,11 @@ static bool is_at(const struct code_object *o, const char *name)
 	if (!base || !strcmp(o->entry.path, real))
 		return base;
 	/* By the name alone it may be another one's, in a container say. */
-	if (stat(real, &st) == 0 && st.st_ino == o->entry.inode && major(st.st_dev) == o->entry.dev_major && minor(st.st_dev) == o->entry.dev_minor)
+	if (stat(real, &st) == 0 && st.st_ino == o->entry.inode &&
+	    major(st.st_dev) == o->entry.dev_major && minor(st.st_dev) == o->entry.dev_minor)
 		return true;
-	return !strncmp(o->entry.path, real, (size_t)(base - real)) && !strncmp(o->entry.path + (base - real), "/.libs/", 7) &&
+	return !strncmp(o->entry.path, real, (size_t)(base - real)) &&
+	       !strncmp(o->entry.path + (base - real), "/.libs/", 7) &&
 	       is_libtools(o->entry.path + (base - real), base + 1);
 }
 
@@ -173,10 +186,12 @@ bool code_object_called(const struct code_object *o, const char *name)
 		return true;
 	if (strchr(name, '/'))
 		return is_at(o, name);
-	return base && (!strcmp(base + 1, name) || is_version_of(base + 1, name) || is_libtools(o->entry.path, name));
+	return base && (!strcmp(base + 1, name) || is_version_of(base + 1, name) ||
+			is_libtools(o->entry.path, name));
 }
 
-int code_map_object(struct code_map *m, const char *name, const struct elf_object **ret, struct line_table **ret_lines, struct error *e)
+int code_map_object(struct code_map *m, const char *name, const struct elf_object **ret,
+		    struct line_table **ret_lines, struct error *e)
 {
 	struct map_entry entry = {0};
 	struct code_object *o = NULL;
@@ -200,7 +215,10 @@ int code_map_object(struct code_map *m, const char *name, const struct elf_objec
 		}
 	}
 	if (!o)
-		return fail(e, ENOENT, "%s: no such executable or library in the program; give its file name or path", name);
+		return fail(e, ENOENT,
+			    "%s: no such executable or library in the program; give its file name "
+			    "or path",
+			    name);
 	elf = code_object_elf(o, e);
 	if (!elf)
 		return -ENOENT;
@@ -219,7 +237,8 @@ bool code_object_has_names(const struct code_map *m, struct code_object *o)
 {
 	const struct elf_object *elf = code_object_elf(o, NULL);
 
-	return code_object_by_function(m, o) ? elf && elf_object_has_functions(elf) : code_object_lines(o, NULL) != NULL;
+	return code_object_by_function(m, o) ? elf && elf_object_has_functions(elf)
+					     : code_object_lines(o, NULL) != NULL;
 }
 
 size_t code_map_count(const struct code_map *m)

@@ -15,7 +15,8 @@
 
 enum where { NOWHERE, OUTSIDE, INSIDE };
 
-static enum where look_at(const struct code_map *m, struct line_table *t, uint64_t vaddr, struct line_location *ret)
+static enum where look_at(const struct code_map *m, struct line_table *t, uint64_t vaddr,
+			  struct line_location *ret)
 {
 	if (line_table_at(t, vaddr, ret) < 0)
 		return NOWHERE;
@@ -35,7 +36,8 @@ bool code_function_location(struct line_table *t, uint64_t entry, struct line_lo
 	return line_table_rows(t, entry, entry + 1, first_row, ret) > 0;
 }
 
-static enum where look_at_entry(const struct code_map *m, struct line_table *t, uint64_t vaddr, struct line_location *ret)
+static enum where look_at_entry(const struct code_map *m, struct line_table *t, uint64_t vaddr,
+				struct line_location *ret)
 {
 	if (!code_function_location(t, vaddr, ret))
 		return NOWHERE;
@@ -70,14 +72,16 @@ struct walk {
 	struct line_location last; /* in scope; line 0: none yet */
 	struct addr_range inlined; /* code of one owner that is not filed yet */
 	struct line_location owner;
-	const char *file; /* looked at last: rows of one file follow each other, and one spelling is one address */
+	const char *file; /* looked at last: rows of one file follow each other, and one spelling is
+			     one address */
 	bool file_in;
 	struct inline_sweep inlining;
 };
 
 static int add_inlined(struct code_object *o, struct addr_range r, const char *line)
 {
-	struct code_inlined *grown = reallocarray(o->inlined, o->n_inlined + o->n_added + 1, sizeof(*grown));
+	struct code_inlined *grown =
+		reallocarray(o->inlined, o->n_inlined + o->n_added + 1, sizeof(*grown));
 
 	if (!grown)
 		return -ENOMEM;
@@ -156,7 +160,8 @@ static int walk_row(struct addr_range r, const struct line_location *where, void
 	if (where ? w->file_in : !w->outside)
 		return file_inlined(w);
 	while (err == 0 && r.lo < r.hi) {
-		uint64_t edge = inline_sweep_edge(&w->inlining, r.lo), hi = edge < r.hi ? edge : r.hi;
+		uint64_t edge = inline_sweep_edge(&w->inlining, r.lo),
+			 hi = edge < r.hi ? edge : r.hi;
 		struct line_location owner = {0};
 
 		if (!inline_sweep_owner(&w->inlining, r.lo, &owner) && !w->outside)
@@ -180,9 +185,11 @@ static const struct code_inlined *find_inlined(const struct code_object *o, uint
 	return n && vaddr < o->inlined[n - 1].range.hi ? &o->inlined[n - 1] : NULL;
 }
 
-/* Goes through the function around @vaddr, as far as the next code that is known. Only in a damaged file there is any: functions that lie over
- * each other would have the same rows gone through and the same code filed for each of them. */
-static int walk_function(struct code_map *m, size_t object, const struct elf_symbol *s, uint64_t vaddr, bool outside)
+/* Goes through the function around @vaddr, as far as the next code that is known. Only in a damaged
+ * file there is any: functions that lie over each other would have the same rows gone through and
+ * the same code filed for each of them. */
+static int walk_function(struct code_map *m, size_t object, const struct elf_symbol *s,
+			 uint64_t vaddr, bool outside)
 {
 	struct walk w = {.m = m, .object = object, .outside = outside};
 	const struct code_object *o = m->objects[object];
@@ -206,7 +213,8 @@ static int walk_function(struct code_map *m, size_t object, const struct elf_sym
 	return r;
 }
 
-/* Finds what is inlined in the function around @vaddr, once: that is all its code of files out of scope. */
+/* Finds what is inlined in the function around @vaddr, once: that is all its code of files out of
+ * scope. */
 static int read_function(struct code_map *m, size_t object, uint64_t vaddr)
 {
 	struct code_object *o = m->objects[object];
@@ -217,12 +225,14 @@ static int read_function(struct code_map *m, size_t object, uint64_t vaddr)
 	if (elf_object_function_at(o->elf, vaddr, &s) < 0 || s.size > MAX_FUNCTION ||
 	    line_table_unit_at(o->lines, s.addr) != line_table_unit_at(o->lines, vaddr))
 		return 0;
-	r = walk_function(m, object, &s, vaddr, look_at_entry(m, o->lines, s.addr, &entry) == OUTSIDE);
+	r = walk_function(m, object, &s, vaddr,
+			  look_at_entry(m, o->lines, s.addr, &entry) == OUTSIDE);
 	return place_added(o) < 0 ? -ENOMEM : r;
 }
 
 /* The function that begins at @at or, behind what fills up to a multiple of 16, a little later. */
-static bool next_function(const struct elf_object *elf, uint64_t at, uint64_t end, struct elf_symbol *ret)
+static bool next_function(const struct elf_object *elf, uint64_t at, uint64_t end,
+			  struct elf_symbol *ret)
 {
 	for (int i = 0; i < 4 && at < end; i++, at = (at | 15) + 1)
 		if (elf_object_function_at(elf, at, ret) == 0 && ret->addr + ret->size > at)
@@ -236,7 +246,8 @@ struct reading {
 	uint64_t done; /* where the last function ends: it may have any number of ranges */
 };
 
-/* Code of no line (line 0) is its caller's: it has no name of its own by which it could be tried. */
+/* Code of no line (line 0) is its caller's: it has no name of its own by which it could be tried.
+ */
 static int cut_nameless(struct addr_range r, const struct line_location *where, void *arg)
 {
 	if (!where)
@@ -257,7 +268,8 @@ static int read_range(struct addr_range range, void *arg)
 	for (; next_function(o->elf, u->done, range.hi, &s); u->done = s.addr + s.size) {
 		int r = 0;
 
-		/* One that begins before is another range's, or another unit's. A part that was split off begins anywhere. */
+		/* One that begins before is another range's, or another unit's. A part that was
+		 * split off begins anywhere. */
 		if (s.addr >= u->done && s.size <= MAX_FUNCTION && !strcmp(s.name, s.function) &&
 		    look_at_entry(u->m, o->lines, s.addr, &entry) == OUTSIDE)
 			r = walk_function(u->m, u->object, &s, s.addr, true);
@@ -267,8 +279,8 @@ static int read_range(struct addr_range range, void *arg)
 	return 0;
 }
 
-/* A unit that is asked for the first time says which of its functions are out of scope: one sample for all of them, instead of one for
- * each, which nobody gets. */
+/* A unit that is asked for the first time says which of its functions are out of scope: one sample
+ * for all of them, instead of one for each, which nobody gets. */
 static int read_unit(struct code_map *m, size_t object, uint64_t vaddr)
 {
 	struct code_object *o = m->objects[object];
@@ -321,7 +333,8 @@ int code_owner_line(struct code_map *m, size_t object, uint64_t vaddr, const cha
 	return 0;
 }
 
-const char *code_map_source_out_of_scope(const struct code_map *m, const struct code_listed *o, uint64_t vaddr)
+const char *code_map_source_out_of_scope(const struct code_map *m, const struct code_listed *o,
+					 uint64_t vaddr)
 {
 	struct line_location entry;
 

@@ -12,16 +12,20 @@ bool code_scope_source(const struct code_map *m, const char *file);
 /* Finds what is in scope of the object, once. */
 int code_scope_read(struct code_map *m, struct code_object *o);
 
-/* owner.c: which line code belongs to, and whether it is in scope at all; by the sources that are in scope.
+/* owner.c: which line code belongs to, and whether it is in scope at all; by the sources that are
+ * in scope.
  *
- * A function is of the file that it begins in. Code of another file in it was inlined. Where such code is out of scope it belongs to the
- * innermost call in scope that it was inlined by; where no call is said (-g1), to the line in scope that stands before it in the line
- * table, which is where compilers leave the place of the call. A function that is itself out of scope keeps only what was inlined
- * into it from files in scope, and what was inlined into that; the rest of it is cut out of the object's table at the next refresh: that
- * is how the scope is found, so that no line information is read which nobody's sample asks for. */
+ * A function is of the file that it begins in. Code of another file in it was inlined. Where such
+ * code is out of scope it belongs to the innermost call in scope that it was inlined by; where no
+ * call is said (-g1), to the line in scope that stands before it in the line table, which is where
+ * compilers leave the place of the call. A function that is itself out of scope keeps only what was
+ * inlined into it from files in scope, and what was inlined into that; the rest of it is cut out of
+ * the object's table at the next refresh: that is how the scope is found, so that no line
+ * information is read which nobody's sample asks for. */
 
-/* Where a function begins that is entered at @entry: by the first row there. The last one, which is in force, is that of code that was inlined
- * if the function has nothing of its own to do first. False: nowhere known. */
+/* Where a function begins that is entered at @entry: by the first row there. The last one, which is
+ * in force, is that of code that was inlined if the function has nothing of its own to do first.
+ * False: nowhere known. */
 bool code_function_location(struct line_table *t, uint64_t entry, struct line_location *ret);
 /* "<file>:<line>", interned; NULL: out of memory. */
 struct code_name *code_line_name(struct code_map *m, const struct line_location *where);
@@ -30,8 +34,9 @@ int code_owner_line(struct code_map *m, size_t object, uint64_t vaddr, const cha
 /* Is the function in scope? Yes if nothing is known of its source. */
 bool code_owner_function(struct code_map *m, struct code_object *o, const struct elf_symbol *s);
 
-/* inlined.c: goes through a function from its start, and says at each address, which must not fall, where the code there was
- * inlined. Begin: 0 or -ENOMEM; without a tree of entries nothing was inlined. */
+/* inlined.c: goes through a function from its start, and says at each address, which must not fall,
+ * where the code there was inlined. Begin: 0 or -ENOMEM; without a tree of entries nothing was
+ * inlined. */
 struct inline_sweep {
 	const struct code_map *m;
 	const struct line_inlined *all; /* the line table's */
@@ -40,23 +45,26 @@ struct inline_sweep {
 	const char *file; /* looked at last */
 	bool file_in;
 };
-int inline_sweep_begin(struct inline_sweep *w, const struct code_map *m, struct line_table *t, uint64_t lo, uint64_t hi);
+int inline_sweep_begin(struct inline_sweep *w, const struct code_map *m, struct line_table *t,
+		       uint64_t lo, uint64_t hi);
 void inline_sweep_end(struct inline_sweep *w);
 /* The innermost call in scope that brought the code to @addr. False: none. */
 bool inline_sweep_owner(struct inline_sweep *w, uint64_t addr, struct line_location *ret);
 /* The next address above @addr where that may be another one; UINT64_MAX: none. */
 uint64_t inline_sweep_edge(struct inline_sweep *w, uint64_t addr);
-/* The lines on the way out of inlined copies, from that of @vaddr itself on, separated by tabs; interned. NULL: it was not inlined. */
+/* The lines on the way out of inlined copies, from that of @vaddr itself on, separated by tabs;
+ * interned. NULL: it was not inlined. */
 const char *code_inlined_text(struct code_map *m, struct code_object *o, uint64_t vaddr);
 
 /* The lines in scope that the code at @vaddr was inlined by, innermost first, interned. */
-size_t code_inlined_callers(struct code_map *m, struct code_object *o, uint64_t vaddr, const char **ret, size_t max);
+size_t code_inlined_callers(struct code_map *m, struct code_object *o, uint64_t vaddr,
+			    const char **ret, size_t max);
 
-/* rows.c: makes the object's unwinding table from @elf, once; without usable call frame information it says only what is in scope.
- * The scope must have been read. -ENOMEM. */
+/* rows.c: makes the object's unwinding table from @elf, once; without usable call frame information
+ * it says only what is in scope. The scope must have been read. -ENOMEM. */
 int code_rows_read(struct code_map *m, struct code_object *o, const struct elf_object *elf);
-/* Makes the table anew with the object's cuts out of scope, and forgets them. Sets *ret_changed if that is another table. -ENOMEM: nothing
- * has changed. */
+/* Makes the table anew with the object's cuts out of scope, and forgets them. Sets *ret_changed if
+ * that is another table. -ENOMEM: nothing has changed. */
 int code_rows_cut(struct code_object *o, bool *ret_changed);
 
 /* vdso.c */
@@ -67,12 +75,13 @@ int code_kernel_name(struct code_map *m, uint32_t pc, const char **ret);
 /* Is it a name of a kernel function's? */
 bool code_kernel_has(const struct code_map *m, const char *name);
 /* The ranges of such a name, at most @max; returns how many. */
-size_t code_kernel_ranges(const struct code_map *m, const char *name, struct addr_range *ret, size_t max);
+size_t code_kernel_ranges(const struct code_map *m, const char *name, struct addr_range *ret,
+			  size_t max);
 
 /* objects.c: the object of a mapping, added if it is new; SIZE_MAX: too many, or no memory. */
 size_t code_map_find_object(struct code_map *m, const struct map_entry *p, pid_t pid);
-/* One that is not there yet, in the map from then on. @pid: its path is to be opened through that process's links; 0: as it is. NULL: too many,
- * or no memory. */
+/* One that is not there yet, in the map from then on. @pid: its path is to be opened through that
+ * process's links; 0: as it is. NULL: too many, or no memory. */
 struct code_object *code_object_add(struct code_map *m, const struct map_entry *entry, pid_t pid);
 void code_object_free(struct code_object *o); /* NULL is allowed */
 /* Is its code named by function, not by line? */
@@ -85,9 +94,12 @@ struct line_table *code_object_lines(struct code_object *o, struct error *e);
 /* Is @name its path or its base name? */
 bool code_object_called(const struct code_object *o, const char *name);
 
-/* names.c: code_map_name and code_map_intervals of places, whether it is executed there or waited. */
-int code_place_name(struct code_map *m, uint64_t code, const char **ret_line, const char **ret_function);
-int code_place_intervals(struct code_map *m, const char *name, struct addr_range *ret, size_t max, size_t *ret_n);
+/* names.c: code_map_name and code_map_intervals of places, whether it is executed there or waited.
+ */
+int code_place_name(struct code_map *m, uint64_t code, const char **ret_line,
+		    const char **ret_function);
+int code_place_intervals(struct code_map *m, const char *name, struct addr_range *ret, size_t max,
+			 size_t *ret_n);
 struct code_name *code_name_intern(struct code_map *m, const char *text); /* NULL: out of memory */
 /* Adds a range of an object's to what is called so. -ENOMEM. */
 int code_name_add(struct code_name *x, size_t object, struct addr_range range);

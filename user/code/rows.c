@@ -10,12 +10,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-_Static_assert((int)ABI_ROW_NONE == (int)CFI_NONE && (int)ABI_ROW_RSP == (int)CFI_RSP && (int)ABI_ROW_RBP == (int)CFI_RBP &&
-		       (int)ABI_ROW_PLT == (int)CFI_PLT && (int)ABI_ROW_SIGNAL == (int)CFI_SIGNAL && (int)ABI_ROW_END == (int)CFI_END &&
+_Static_assert((int)ABI_ROW_NONE == (int)CFI_NONE && (int)ABI_ROW_RSP == (int)CFI_RSP &&
+		       (int)ABI_ROW_RBP == (int)CFI_RBP && (int)ABI_ROW_PLT == (int)CFI_PLT &&
+		       (int)ABI_ROW_SIGNAL == (int)CFI_SIGNAL && (int)ABI_ROW_END == (int)CFI_END &&
 		       (int)ABI_ROW_DRAP == (int)CFI_DRAP,
 	       "kinds are copied");
 
-/* The places where the scope begins or ends, in the object's own addresses, and how it is before the first. */
+/* The places where the scope begins or ends, in the object's own addresses, and how it is before
+ * the first. */
 struct edges {
 	const struct addr_range *ranges;
 	size_t n, next;
@@ -25,7 +27,8 @@ struct edges {
 
 static struct edges edges_of(const struct code_map *m, struct code_object *o)
 {
-	bool by_function = o->in_scope && code_object_by_function(m, o), by_range = o->in_scope && !by_function;
+	bool by_function = o->in_scope && code_object_by_function(m, o),
+	     by_range = o->in_scope && !by_function;
 
 	return (struct edges){
 		.ranges = o->ranges,
@@ -55,12 +58,14 @@ static void put(struct code_object *o, struct abi_row row, uint64_t pc, bool in)
 	row.pc = (unsigned int)pc;
 	if (!in)
 		row.kind = (unsigned char)(row.kind & ~ABI_ROW_IN_SCOPE);
-	if (last && last->kind == row.kind && last->cfa_offset == row.cfa_offset && last->rbp_slot == row.rbp_slot)
+	if (last && last->kind == row.kind && last->cfa_offset == row.cfa_offset &&
+	    last->rbp_slot == row.rbp_slot)
 		return;
 	o->rows[o->n_rows++] = row;
 }
 
-/* Each row, cut where the scope begins or ends: a row is in it if it was and the edges say so too. */
+/* Each row, cut where the scope begins or ends: a row is in it if it was and the edges say so too.
+ */
 static int split(struct code_object *o, const struct abi_row *rows, size_t n, struct edges x)
 {
 	struct abi_row *all = calloc(n + x.n + 1, sizeof(*all));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Several processes in one map: each has mapped the objects elsewhere, and each has a main executable. */
+/* Several processes in one map: each has mapped the objects elsewhere, and each has a main
+ * executable. */
 #include "code/private.h"
 
 #include "base/array.h"
@@ -44,12 +45,14 @@ void code_map_drop_space(struct code_map *m, size_t space)
 	m->spaces[space] = (struct code_space){0};
 }
 
-static bool maps_file(const struct code_map *m, const struct code_mapping *k, const struct map_entry *p)
+static bool maps_file(const struct code_map *m, const struct code_mapping *k,
+		      const struct map_entry *p)
 {
 	const struct code_object *o = m->objects[k->object];
 
 	return k->start == p->start && k->end == p->end && k->offset == p->offset &&
-	       ((o->entry.inode == p->inode && o->entry.dev_major == p->dev_major && o->entry.dev_minor == p->dev_minor) ||
+	       ((o->entry.inode == p->inode && o->entry.dev_major == p->dev_major &&
+		 o->entry.dev_minor == p->dev_minor) ||
 		strcmp(o->entry.path, p->path) == 0);
 }
 
@@ -90,7 +93,8 @@ static int make_again(struct code_map *m, struct code_object *o)
 }
 
 /* The executable of @pid as its mapping has it; as stat has it where it is not mapped. */
-static int find_executable(pid_t pid, const char *link, char *path, struct map_entry *ret, struct map_list *list)
+static int find_executable(pid_t pid, const char *link, char *path, struct map_entry *ret,
+			   struct map_list *list)
 {
 	ssize_t n = readlink(link, path, PATH_MAX - 1);
 	struct statx st;
@@ -98,11 +102,15 @@ static int find_executable(pid_t pid, const char *link, char *path, struct map_e
 	if (n < 0 || file_look_at(link, &st) < 0)
 		return -errno;
 	path[n] = '\0';
-	*ret = (struct map_entry){.path = path, .inode = st.stx_ino, .dev_major = st.stx_dev_major, .dev_minor = st.stx_dev_minor};
+	*ret = (struct map_entry){.path = path,
+				  .inode = st.stx_ino,
+				  .dev_major = st.stx_dev_major,
+				  .dev_minor = st.stx_dev_minor};
 	if (map_list_read(pid, list, NULL) < 0)
 		return 0;
 	for (size_t i = 0; i < list->n; i++)
-		if (strncmp(list->entries[i].path, path, strlen(list->entries[i].path)) == 0 && list->entries[i].inode == st.stx_ino) {
+		if (strncmp(list->entries[i].path, path, strlen(list->entries[i].path)) == 0 &&
+		    list->entries[i].inode == st.stx_ino) {
 			*ret = list->entries[i];
 			return 0;
 		}
@@ -114,16 +122,18 @@ static int find_executable(pid_t pid, const char *link, char *path, struct map_e
 	return 0;
 }
 
-/* The program that a dynamic linker has been told to start, as it is called among the words of the command: its mapping. NULL: the executable @path
- * is no such linker. */
-static const struct map_entry *started_by_linker(pid_t pid, const char *path, const struct map_list *list)
+/* The program that a dynamic linker has been told to start, as it is called among the words of the
+ * command: its mapping. NULL: the executable @path is no such linker. */
+static const struct map_entry *started_by_linker(pid_t pid, const char *path,
+						 const struct map_list *list)
 {
 	_cleanup_free_ char *words = process_text(pid, "cmdline");
 	const char *program, *base;
 	char *argv[64] = {NULL};
 	char *word = words;
 
-	for (size_t i = 0; word && *word && i + 1 < sizeof(argv) / sizeof(*argv); word += strlen(word) + 1)
+	for (size_t i = 0; word && *word && i + 1 < sizeof(argv) / sizeof(*argv);
+	     word += strlen(word) + 1)
 		argv[i++] = word;
 	program = argv[0] ? target_of_linker(path, argv) : NULL;
 	base = program && strrchr(program, '/') ? strrchr(program, '/') + 1 : program;
@@ -153,11 +163,13 @@ int code_map_add_main(struct code_map *m, pid_t pid, struct error *e)
 	proc_path(link, pid, "exe");
 	r = find_executable(pid, link, path, &entry, &list);
 	if (r < 0)
-		return fail(e, -r, "cannot read the executable of process %d: %s", (int)pid, strerror(-r));
+		return fail(e, -r, "cannot read the executable of process %d: %s", (int)pid,
+			    strerror(-r));
 	linked = started_by_linker(pid, path, &list);
 	if (linked)
 		entry = *linked;
-	/* Opened by the link for as long as the process lives, which is now; the descriptor is kept. */
+	/* Opened by the link for as long as the process lives, which is now; the descriptor is
+	 * kept. */
 	i = code_map_find_object(m, &entry, pid);
 	if (i == SIZE_MAX)
 		return fail(e, ENOMEM, "too many executables and libraries");
@@ -171,14 +183,16 @@ int code_map_add_main(struct code_map *m, pid_t pid, struct error *e)
 		struct error why = {0};
 
 		o->elf_tried = true;
-		if (elf_object_open_process(pid, link, process_file_path(o->entry.path, link), &o->elf, &why) < 0)
+		if (elf_object_open_process(pid, link, process_file_path(o->entry.path, link),
+					    &o->elf, &why) < 0)
 			o->why = strdup(why.text);
 		if (o->elf)
 			elf_object_set_called(o->elf, o->entry.path);
 	}
 	if (!o->in_scope) {
 		o->in_scope = code_scope_binary(m, o);
-		/* It was taken for a library: of a process that executed it between two readings, of its executable and of its mappings. */
+		/* It was taken for a library: of a process that executed it between two readings,
+		 * of its executable and of its mappings. */
 		if (o->in_scope && o->rows_tried && make_again(m, o) < 0)
 			return fail(e, ENOMEM, "out of memory for the code of %s", path);
 	}
@@ -197,9 +211,13 @@ int code_map_check(struct code_map *m, struct error *e)
 			return 0;
 	}
 	if (!o->in_scope)
-		return fail(e, ENODATA, "nothing is in scope: no executable or library of the processes matches --binary");
+		return fail(e, ENODATA,
+			    "nothing is in scope: no executable or library of the processes "
+			    "matches --binary");
 	if (!code_object_by_function(m, o) && !code_object_lines(o, &why))
 		return fail(e, ENODATA, "%s", why.text);
-	return fail(e, ENODATA, "%s: neither line information nor function symbols; build it with -g or without -s, and do not strip it",
+	return fail(e, ENODATA,
+		    "%s: neither line information nor function symbols; build it with -g or "
+		    "without -s, and do not strip it",
 		    o->entry.path);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a code map consists of: the objects, where each address space has them, and their unwinding tables. The session loads the tables into
- * the kernel (session/unwind.c): it reads all of this, and takes over the rows of objects out of scope. Everything else uses map.h. */
+/* What a code map consists of: the objects, where each address space has them, and their unwinding
+ * tables. The session loads the tables into the kernel (session/unwind.c): it reads all of this,
+ * and takes over the rows of objects out of scope. Everything else uses map.h. */
 #pragma once
 
 #include "base/error.h"
@@ -36,17 +37,22 @@ struct code_object {
 	char *why;				  /* it cannot be opened */
 	struct line_table *lines;		  /* NULL: not opened yet, or there are none */
 	char *why_no_lines;			  /* then the reason */
-	struct addr_range *ranges;		  /* what is in scope of it, in its own addresses; by function unused: all of it */
+	struct addr_range *ranges; /* what is in scope of it, in its own addresses; by function
+				      unused: all of it */
 	size_t n_ranges;
-	struct addr_range *cuts; /* code in the ranges that naming has found to be out of scope since the last refresh */
+	struct addr_range *cuts; /* code in the ranges that naming has found to be out of scope
+				    since the last refresh */
 	size_t n_cuts;
-	bool *units_read;	      /* by the line table's number: its functions out of scope are known; NULL: none is */
-	struct code_inlined *inlined; /* by address, disjoint: of the functions that samples asked for */
+	bool *units_read; /* by the line table's number: its functions out of scope are known; NULL:
+			     none is */
+	struct code_inlined
+		*inlined; /* by address, disjoint: of the functions that samples asked for */
 	size_t n_inlined;
 	size_t n_added; /* behind these, by address: of functions that are being gone through */
 	bool rows_tried;
 	bool rows_new;	      /* the table is not what it was when its user cleared this */
-	struct abi_row *rows; /* its unwinding table; NULL: the session has taken it, as it does out of scope */
+	struct abi_row *rows; /* its unwinding table; NULL: the session has taken it, as it does out
+				 of scope */
 	size_t n_rows;
 	uint64_t rows_base; /* what the rows' pc is relative to, in its own addresses */
 };
@@ -55,14 +61,15 @@ struct code_mapping {
 	uint64_t start, end, offset;
 	uint64_t bias;
 	bool placed;  /* the bias is known */
-	bool is_copy; /* of the file's code: what the process maps there is of no file's (struct map_copy) */
+	bool is_copy; /* of the file's code: what the process maps there is of no file's (struct
+			 map_copy) */
 	size_t object;
 };
 
 /* Where one process, or several of the same layout, have mapped the objects. */
 struct code_space {
 	struct code_mapping *mappings; /* by start; NULL: not read yet */
-	size_t n, n_copies;	       /* n_copies: of the process, whether or not they belong to an object */
+	size_t n, n_copies; /* n_copies: of the process, whether or not they belong to an object */
 	bool used;
 };
 
@@ -74,7 +81,8 @@ struct code_function {
 struct code_name {
 	UT_hash_handle hh;
 	size_t n_read; /* of as many objects every unit with the line's file has been read */
-	/* Of this name: the function's own code; of a line, what was inlined into it as far as samples have fallen into it. */
+	/* Of this name: the function's own code; of a line, what was inlined into it as far as
+	 * samples have fallen into it. */
 	struct code_function *functions;
 	size_t n_functions;
 	const char *place; /* of a wait: the name of the place, interned as well; else NULL */
@@ -92,7 +100,8 @@ struct code_map {
 	struct code_space *spaces;	  /* the first is always used */
 	size_t n_spaces;
 	size_t n_learned; /* units, or functions out of scope */
-	bool remade;	  /* since the last refresh, a table was made again: its object's scope has changed */
+	bool remade;	  /* since the last refresh, a table was made again: its object's scope has
+			     changed */
 	struct code_name *names;
 	size_t n_without_rows;	 /* objects whose call frame information cannot be used ... */
 	struct error rows_error; /* ... and why, for the first */

@@ -20,7 +20,8 @@ static int own_range(uint64_t *ret_start, uint64_t *ret_end)
 	size_t capacity = 0;
 
 	while (f && getline(&line, &capacity, f) > 0) {
-		if (!strstr(line, "[vdso]") || sscanf(line, "%llx-%llx", &start, &end) != 2 || start != getauxval(AT_SYSINFO_EHDR))
+		if (!strstr(line, "[vdso]") || sscanf(line, "%llx-%llx", &start, &end) != 2 ||
+		    start != getauxval(AT_SYSINFO_EHDR))
 			continue;
 		*ret_start = start;
 		*ret_end = end;
@@ -37,5 +38,6 @@ int code_vdso_open(struct elf_object **ret, size_t *ret_size)
 	if (r < 0)
 		return r;
 	*ret_size = end - start;
-	return elf_object_open_image("[vdso]", (const void *)(uintptr_t)start, end - start, ret, NULL);
+	return elf_object_open_image("[vdso]", (const void *)(uintptr_t)start, end - start, ret,
+				     NULL);
 }

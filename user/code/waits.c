@@ -13,7 +13,8 @@
 
 _Static_assert((int)ABI_WAITS == (int)WAIT_KINDS, "kinds are those of base/waits.h");
 
-int code_map_name(struct code_map *m, uint64_t code, const char **ret_line, const char **ret_function)
+int code_map_name(struct code_map *m, uint64_t code, const char **ret_line,
+		  const char **ret_function)
 {
 	unsigned int kind = ABI_CODE_WAIT(code);
 	_cleanup_free_ char *text = NULL;
@@ -41,20 +42,23 @@ int code_map_name(struct code_map *m, uint64_t code, const char **ret_line, cons
 	return 0;
 }
 
-static int intervals_of_place(struct code_map *m, const char *name, size_t n, struct addr_range *ret, size_t max, size_t *ret_n)
+static int intervals_of_place(struct code_map *m, const char *name, size_t n,
+			      struct addr_range *ret, size_t max, size_t *ret_n)
 {
 	_cleanup_free_ char *written = NULL;
 	struct code_name *whole;
 
 	HASH_FIND(hh, m->names, name, strlen(name), whole);
-	/* The name that the place was given, not one that happens to read alike: that it is ours says what has been read. */
+	/* The name that the place was given, not one that happens to read alike: that it is ours
+	 * says what has been read. */
 	if (whole && whole->place)
 		return code_place_intervals(m, whole->place, ret, max, ret_n);
 	written = strndup(name, n);
 	return written ? code_place_intervals(m, written, ret, max, ret_n) : -ENOMEM;
 }
 
-int code_map_intervals(struct code_map *m, const char *name, struct addr_range *ret, size_t max, size_t *ret_n)
+int code_map_intervals(struct code_map *m, const char *name, struct addr_range *ret, size_t max,
+		       size_t *ret_n)
 {
 	size_t place;
 	unsigned int kind = wait_of(name, &place);
@@ -69,6 +73,7 @@ int code_map_intervals(struct code_map *m, const char *name, struct addr_range *
 	}
 	r = intervals_of_place(m, name, place, ret, max, ret_n);
 	for (size_t i = 0; r == 0 && i < *ret_n; i++)
-		ret[i] = (struct addr_range){ABI_CODE_WAITS(kind, ret[i].lo), ABI_CODE_WAITS(kind, ret[i].hi)};
+		ret[i] = (struct addr_range){ABI_CODE_WAITS(kind, ret[i].lo),
+					     ABI_CODE_WAITS(kind, ret[i].hi)};
 	return r;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Continuous sampling of a machine or a control group into a database of counts, after DCPI (Anderson et al., Continuous Profiling: Where Have All
- * the Cycles Gone?, TOCS 1997). */
+/* Continuous sampling of a machine or a control group into a database of counts, after DCPI
+ * (Anderson et al., Continuous Profiling: Where Have All the Cycles Gone?, TOCS 1997). */
 #pragma once
 
 #include "shared/collect.h"
@@ -37,20 +37,24 @@ struct collect_settings {
 };
 
 /* Loads and starts what samples. -EPERM and others, with @e. @say: as database_say. */
-int collector_open(const struct collect_settings *s, void (*say)(const char *text, void *arg), void *arg, struct collector **ret, struct error *e);
+int collector_open(const struct collect_settings *s, void (*say)(const char *text, void *arg),
+		   void *arg, struct collector **ret, struct error *e);
 void collector_close(struct collector *c); /* NULL is allowed */
 /* To wait for: when it can be read, collector_serve is due. */
 int collector_fd(const struct collector *c);
-/* Finds the paths of images that were seen for the first time, and takes counts that made room for others. */
+/* Finds the paths of images that were seen for the first time, and takes counts that made room for
+ * others. */
 void collector_serve(struct collector *c);
 /* Draws new distances of samples; at most collector_redraw_ns apart. */
 void collector_redraw(struct collector *c);
 uint64_t collector_redraw_ns(const struct collector *c);
 /* Samples no more: what was counted until then is all that the next flush takes. */
 void collector_stop(struct collector *c);
-/* Takes what was counted since the last time, and adds it to @d, all of it in the epoch of @now_s (since 1970). What cannot be written stays and
- * comes the next time; *ret_kept: so many counts did. 0, or a negative errno of the database. */
-int collector_flush(struct collector *c, struct database *d, uint64_t now_s, size_t *ret_kept, struct error *e);
+/* Takes what was counted since the last time, and adds it to @d, all of it in the epoch of @now_s
+ * (since 1970). What cannot be written stays and comes the next time; *ret_kept: so many counts
+ * did. 0, or a negative errno of the database. */
+int collector_flush(struct collector *c, struct database *d, uint64_t now_s, size_t *ret_kept,
+		    struct error *e);
 /* Gives up what could not be written; how many samples that were. */
 uint64_t collector_forget(struct collector *c);
 

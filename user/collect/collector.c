@@ -68,7 +68,8 @@ static int add(void *arg, const struct collect_entry *e)
 		compact(c);
 	if (array_room(c->pending, c->n_pending) < 0)
 		return -ENOMEM;
-	c->pending[c->n_pending++] = (struct pending){e->offset, e->count, e->image, e->who, e->event};
+	c->pending[c->n_pending++] =
+		(struct pending){e->offset, e->count, e->image, e->who, e->event};
 	return 0;
 }
 
@@ -98,10 +99,13 @@ static int open_rings(struct collector *c)
 	struct collect_bpf *skel = sampler_skeleton(c->sampler);
 
 	c->rings = ring_buffer__new(bpf_map__fd(skel->maps.collect_news), on_news, c, NULL);
-	return c->rings ? ring_buffer__add(c->rings, bpf_map__fd(skel->maps.collect_evicted), on_evicted, c) : -errno;
+	return c->rings ? ring_buffer__add(c->rings, bpf_map__fd(skel->maps.collect_evicted),
+					   on_evicted, c)
+			: -errno;
 }
 
-int collector_open(const struct collect_settings *s, void (*say)(const char *text, void *arg), void *arg, struct collector **ret, struct error *e)
+int collector_open(const struct collect_settings *s, void (*say)(const char *text, void *arg),
+		   void *arg, struct collector **ret, struct error *e)
 {
 	struct collector *c = calloc(1, sizeof(*c));
 	struct utsname u;
@@ -113,11 +117,13 @@ int collector_open(const struct collect_settings *s, void (*say)(const char *tex
 	names_open(&c->names);
 	if (uname(&u) == 0)
 		memcpy(c->host, u.nodename, sizeof(c->host));
-	r = kernel_parts_read(&c->kernel) < 0 ? fail(e, ENOMEM, "out of memory") : sampler_open(s, say, arg, &c->sampler, e);
+	r = kernel_parts_read(&c->kernel) < 0 ? fail(e, ENOMEM, "out of memory")
+					      : sampler_open(s, say, arg, &c->sampler, e);
 	if (r == 0) {
 		r = open_rings(c);
 		if (r < 0)
-			r = fail(e, -r, "cannot map what the kernel tells of images and counts: %s", strerror(-r));
+			r = fail(e, -r, "cannot map what the kernel tells of images and counts: %s",
+				 strerror(-r));
 	}
 	if (r < 0)
 		collector_close(c);
@@ -181,11 +187,17 @@ static int who_in(const struct collector *c, struct counts *to, uint32_t who)
 
 	if (w)
 		return counts_who(to, w->process, w->cgroup, c->host);
-	return counts_who(to, who == COLLECT_INTERRUPTS ? "[interrupts]" : who == COLLECT_SWAPPER ? "[idle]" : "[unknown]", "", c->host);
+	return counts_who(to,
+			  who == COLLECT_INTERRUPTS ? "[interrupts]"
+			  : who == COLLECT_SWAPPER  ? "[idle]"
+						    : "[unknown]",
+			  "", c->host);
 }
 
-/* What the image with number @id is called; of the kernel's, of the part that has @offset, whose begin is *ret_base. False: there is no such part. */
-static bool image_is(const struct collector *c, uint32_t id, uint64_t offset, struct counts_image *ret, uint64_t *ret_base, uint64_t *ret_end)
+/* What the image with number @id is called; of the kernel's, of the part that has @offset, whose
+ * begin is *ret_base. False: there is no such part. */
+static bool image_is(const struct collector *c, uint32_t id, uint64_t offset,
+		     struct counts_image *ret, uint64_t *ret_base, uint64_t *ret_end)
 {
 	static const enum counts_kind kinds[] = {[COLLECT_UNKNOWN] = COUNTS_UNKNOWN,
 						 [COLLECT_IDLE] = COUNTS_IDLE,
@@ -194,9 +206,13 @@ static bool image_is(const struct collector *c, uint32_t id, uint64_t offset, st
 						 [COLLECT_VDSO] = COUNTS_VDSO};
 	static char nothing[] = "";
 	const struct counts_image *file = id >= COLLECT_FILES ? names_image(&c->names, id) : NULL;
-	const struct kernel_part *part = id == COLLECT_KERNEL ? kernel_parts_at(&c->kernel, offset) : NULL;
+	const struct kernel_part *part =
+		id == COLLECT_KERNEL ? kernel_parts_at(&c->kernel, offset) : NULL;
 
-	*ret = file ? *file : (struct counts_image){.kind = id < COLLECT_FILES ? kinds[id] : COUNTS_UNKNOWN, .path = nothing, .build_id = nothing};
+	*ret = file ? *file
+		    : (struct counts_image){.kind = id < COLLECT_FILES ? kinds[id] : COUNTS_UNKNOWN,
+					    .path = nothing,
+					    .build_id = nothing};
 	*ret_base = 0;
 	*ret_end = UINT64_MAX;
 	if (part) {
@@ -214,13 +230,17 @@ static int give_to_other(struct collector *c, struct counts *from)
 	for (size_t i = 0; i < from->n_rows; i++)
 		from->rows[i].offset = 0;
 	counts_sort(from);
-	return counts_append(&c->other, from) < 0 || (c->other.n_rows > COMPACT_FROM && counts_bound_who(&c->other) < 0) ? -ENOMEM : 0;
+	return counts_append(&c->other, from) < 0 ||
+			       (c->other.n_rows > COMPACT_FROM && counts_bound_who(&c->other) < 0)
+		       ? -ENOMEM
+		       : 0;
 }
 
 static int write_other(struct collector *c, struct database *d, uint64_t begin_s, struct error *e)
 {
 	static char nothing[] = "";
-	const struct counts_image image = {.kind = COUNTS_OTHER, .path = nothing, .build_id = nothing};
+	const struct counts_image image = {
+		.kind = COUNTS_OTHER, .path = nothing, .build_id = nothing};
 	int r = 0;
 
 	if (!c->other.n_rows)
@@ -236,8 +256,10 @@ static int write_other(struct collector *c, struct database *d, uint64_t begin_s
 	return r;
 }
 
-/* Adds the rows from @from on that are of one image to the database; *ret_end: those of the next one. */
-static int write_image(struct collector *c, struct database *d, uint64_t begin_s, size_t from, size_t *ret_end, struct error *e)
+/* Adds the rows from @from on that are of one image to the database; *ret_end: those of the next
+ * one. */
+static int write_image(struct collector *c, struct database *d, uint64_t begin_s, size_t from,
+		       size_t *ret_end, struct error *e)
 {
 	_cleanup_(counts_free) struct counts to = {.begin_s = begin_s, .seconds = DATABASE_EPOCH_S};
 	const struct pending *p = c->pending;
@@ -249,18 +271,23 @@ static int write_image(struct collector *c, struct database *d, uint64_t begin_s
 	int r = counts_copy_image(&to.image, &image), who = -1;
 
 	events = sampler_events(c->sampler, &n_events);
-	for (; r == 0 && i < c->n_pending && i - from < MOST_ROWS && p[i].image == p[from].image && p[i].offset < end; i++) {
+	for (; r == 0 && i < c->n_pending && i - from < MOST_ROWS && p[i].image == p[from].image &&
+	       p[i].offset < end;
+	     i++) {
 		int event = counts_event(&to, events[p[i].event].name, events[p[i].event].every);
 
-		/* Of code between the parts, which BPF and tracing made, a place says nothing once it is gone. */
+		/* Of code between the parts, which BPF and tracing made, a place says nothing once
+		 * it is gone. */
 		if (!has_places && kernel_parts_at(&c->kernel, p[i].offset))
 			break;
 		if (i == from || p[i].who != p[i - 1].who)
-			who = who_in(c, &to, p[i].who); /* ten thousand of them are looked up by hashes */
+			who = who_in(c, &to,
+				     p[i].who); /* ten thousand of them are looked up by hashes */
 		if (who < 0 || event < 0)
 			r = -ENOMEM;
 		else
-			r = counts_add(&to, has_places ? p[i].offset - base : 0, (uint32_t)who, (uint32_t)event, p[i].count);
+			r = counts_add(&to, has_places ? p[i].offset - base : 0, (uint32_t)who,
+				       (uint32_t)event, p[i].count);
 	}
 	*ret_end = i;
 	if (r < 0)
@@ -277,21 +304,28 @@ static int write_totals(struct collector *c, struct database *d, uint64_t begin_
 {
 	_cleanup_(counts_free) struct counts to = {.begin_s = begin_s, .seconds = DATABASE_EPOCH_S};
 	static char nothing[] = "";
-	const struct counts_image image = {.kind = COUNTS_SAMPLER, .path = nothing, .build_id = nothing};
+	const struct counts_image image = {
+		.kind = COUNTS_SAMPLER, .path = nothing, .build_id = nothing};
 	struct collect_totals now = sampler_totals(c->sampler), before = c->written;
 	const struct {
 		const char *name;
 		uint64_t n;
 	} numbers[] = {
-		{"ticks", now.ticks - before.ticks}, {"hits", now.hits - before.hits},		{"evicted", now.evicted - before.evicted},
-		{"lost", now.lost - before.lost},    {"unknown", now.unknown - before.unknown}, {"outside", now.outside - before.outside},
+		{"ticks", now.ticks - before.ticks},
+		{"hits", now.hits - before.hits},
+		{"evicted", now.evicted - before.evicted},
+		{"lost", now.lost - before.lost},
+		{"unknown", now.unknown - before.unknown},
+		{"outside", now.outside - before.outside},
 	};
-	int r = counts_copy_image(&to.image, &image), who = r < 0 ? r : counts_who(&to, "cozbpf", "", c->host);
+	int r = counts_copy_image(&to.image, &image),
+	    who = r < 0 ? r : counts_who(&to, "cozbpf", "", c->host);
 
 	for (size_t i = 0; who >= 0 && i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		int event = counts_event(&to, numbers[i].name, 1);
 
-		if (event < 0 || (numbers[i].n && counts_add(&to, 0, (uint32_t)who, (uint32_t)event, numbers[i].n) < 0))
+		if (event < 0 || (numbers[i].n && counts_add(&to, 0, (uint32_t)who, (uint32_t)event,
+							     numbers[i].n) < 0))
 			return fail(e, ENOMEM, "out of memory");
 	}
 	if (who < 0)
@@ -320,7 +354,8 @@ static int write_all(struct collector *c, struct database *d, uint64_t begin_s, 
 	return r == 0 ? write_totals(c, d, begin_s, e) : r;
 }
 
-int collector_flush(struct collector *c, struct database *d, uint64_t now_s, size_t *ret_kept, struct error *e)
+int collector_flush(struct collector *c, struct database *d, uint64_t now_s, size_t *ret_kept,
+		    struct error *e)
 {
 	struct collect_bpf *skel = sampler_skeleton(c->sampler);
 	int r;
@@ -333,7 +368,8 @@ int collector_flush(struct collector *c, struct database *d, uint64_t now_s, siz
 	if (r == 0)
 		r = kernel_parts_refresh(&c->kernel);
 	compact(c);
-	r = r < 0 ? fail(e, -r, "cannot take what was counted: %s", strerror(-r)) : write_all(c, d, now_s - now_s % DATABASE_EPOCH_S, e);
+	r = r < 0 ? fail(e, -r, "cannot take what was counted: %s", strerror(-r))
+		  : write_all(c, d, now_s - now_s % DATABASE_EPOCH_S, e);
 	if (r == 0)
 		names_make_room(&c->names, skel);
 	sampler_look_after(c->sampler);

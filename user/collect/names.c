@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the numbers in the tables stand for: images with their paths and build ids, processes with their control groups. */
+/* What the numbers in the tables stand for: images with their paths and build ids, processes with
+ * their control groups. */
 #include "collect/private.h"
 
 #include "base/array.h"
@@ -25,20 +26,22 @@
 
 /* Where version 2 is alone, and where it is mounted beside version 1. */
 static const char *const cgroup_roots[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
-#define FILEID_KERNFS 0xfe /* include/linux/exportfs.h; a handle of this kind is the inode's number */
+#define FILEID_KERNFS \
+	0xfe /* include/linux/exportfs.h; a handle of this kind is the inode's number */
 #define DELETED " (deleted)"
 /* Users can make names of thousands of bytes, and thousands of them. */
 #define MOST_PATH 1024
 #define MOST_CGROUP 512
-/* Whether files are slow, as those of a network that is down, can be a user's doing: opening them takes at most
- * this part of the time, but for a second at once. */
+/* Whether files are slow, as those of a network that is down, can be a user's doing: opening them
+ * takes at most this part of the time, but for a second at once. */
 #define LEARNING_PART 10
 #define LEARNING_BURST_NS NSEC_PER_SEC
 
 void names_open(struct names *n)
 {
 	*n = (struct names){.cgroup_fd = -1};
-	for (size_t i = 0; n->cgroup_fd < 0 && i < sizeof(cgroup_roots) / sizeof(cgroup_roots[0]); i++) {
+	for (size_t i = 0; n->cgroup_fd < 0 && i < sizeof(cgroup_roots) / sizeof(cgroup_roots[0]);
+	     i++) {
 		int fd = open(cgroup_roots[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		struct statfs fs;
 
@@ -106,10 +109,13 @@ const struct named_who *names_who(const struct names *n, uint32_t id)
 	return at < n->n_who && n->who[at].id == id ? &n->who[at] : NULL;
 }
 
-/* Takes the strings over, whatever it returns; NULL: out of memory. An image that is there gets the better name. */
-static int set_image(struct names *n, uint32_t id, const struct collect_file *f, uint32_t owner, char *path, char *build_id)
+/* Takes the strings over, whatever it returns; NULL: out of memory. An image that is there gets the
+ * better name. */
+static int set_image(struct names *n, uint32_t id, const struct collect_file *f, uint32_t owner,
+		     char *path, char *build_id)
 {
-	struct named_image made = {id, {COUNTS_FILE, path, build_id, f->device, f->inode, f->changed_ns, owner}};
+	struct named_image made = {
+		id, {COUNTS_FILE, path, build_id, f->device, f->inode, f->changed_ns, owner}};
 	struct named_image *old = image_at(n, id);
 	size_t at = image_front(n, id);
 
@@ -128,8 +134,8 @@ static int set_image(struct names *n, uint32_t id, const struct collect_file *f,
 	return 0;
 }
 
-/* The path of a mapping's file, also of one that is deleted, or of another mount namespace than ours. NULL: the process has ended, or has other
- * things mapped there now. */
+/* The path of a mapping's file, also of one that is deleted, or of another mount namespace than
+ * ours. NULL: the process has ended, or has other things mapped there now. */
 static char *path_of(const char *link)
 {
 	char path[PATH_MAX];
@@ -156,18 +162,20 @@ static void know(struct collect_bpf *skel, const struct collect_file *f)
 	(void)bpf_map_update_elem(fd, f, &i, BPF_EXIST);
 }
 
-/* Is the file that was opened the one in which code was found? The process can have another one there by now, to
- * have its own taken for that of others. Overlays and btrfs number files in a way of their own when they are
- * asked; there the owner says it, whom users cannot choose. */
+/* Is the file that was opened the one in which code was found? The process can have another one
+ * there by now, to have its own taken for that of others. Overlays and btrfs number files in a way
+ * of their own when they are asked; there the owner says it, whom users cannot choose. */
 static bool is_that(const struct opened_file *o, const struct collect_file *f)
 {
-	uint64_t changed_ns = (uint64_t)o->st.st_mtim.tv_sec * NSEC_PER_SEC + (uint64_t)o->st.st_mtim.tv_nsec;
+	uint64_t changed_ns =
+		(uint64_t)o->st.st_mtim.tv_sec * NSEC_PER_SEC + (uint64_t)o->st.st_mtim.tv_nsec;
 
 	if (changed_ns != f->changed_ns)
 		return false;
 	if (o->file_system == OVERLAYFS_SUPER_MAGIC || o->file_system == BTRFS_SUPER_MAGIC)
 		return o->st.st_uid == f->owner && !o->is_nosuid;
-	return o->st.st_ino == f->inode && o->st.st_dev == makedev(f->device >> 20, f->device & 0xfffff);
+	return o->st.st_ino == f->inode &&
+	       o->st.st_dev == makedev(f->device >> 20, f->device & 0xfffff);
 }
 
 /* Where set-user-id says nothing, root does not either: any user can have mounted it. */
@@ -190,7 +198,9 @@ static int learn(struct names *n, struct collect_bpf *skel, const struct collect
 	if (!path)
 		return 0;
 	base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
-	fd = strncmp(base, news->name, COLLECT_NAME - 1) == 0 ? opener_open_described(link, NULL, &opened) : -ENOENT;
+	fd = strncmp(base, news->name, COLLECT_NAME - 1) == 0
+		     ? opener_open_described(link, NULL, &opened)
+		     : -ENOENT;
 	/* What is no file of a disk, or does not answer, has its last name only. */
 	if (fd == -ENOEXEC || fd == -ETIMEDOUT)
 		know(skel, &news->file);
@@ -270,7 +280,8 @@ static int learn_who(struct names *n, const struct collect_process *p, uint32_t 
 
 int names_complete(struct names *n, struct collect_bpf *skel)
 {
-	int images = bpf_map__fd(skel->maps.collect_images), whos = bpf_map__fd(skel->maps.collect_whos), r = 0;
+	int images = bpf_map__fd(skel->maps.collect_images),
+	    whos = bpf_map__fd(skel->maps.collect_whos), r = 0;
 	struct collect_file file = {0}, *last_file = NULL;
 	struct collect_process process = {0}, *last_process = NULL;
 
@@ -279,7 +290,8 @@ int names_complete(struct names *n, struct collect_bpf *skel)
 
 		last_file = &file;
 		if (bpf_map_lookup_elem(images, &file, &i) == 0 && !image_at(n, i.id))
-			r = set_image(n, i.id, &file, file.owner ? file.owner : COUNTS_NOBODY, strndup(i.name, sizeof(i.name)), strdup(""));
+			r = set_image(n, i.id, &file, file.owner ? file.owner : COUNTS_NOBODY,
+				      strndup(i.name, sizeof(i.name)), strdup(""));
 	}
 	while (r == 0 && bpf_map_get_next_key(whos, last_process, &process) == 0) {
 		uint32_t id;

@@ -37,31 +37,37 @@ struct names {
 	const char *cgroup_root;
 	/* Numbers below these are of tables that were emptied since they were full. */
 	uint32_t old_images, old_who;
-	uint64_t learned_until_ns; /* (CLOCK_MONOTONIC) time that learning has used up, by its part of all time */
+	uint64_t learned_until_ns; /* (CLOCK_MONOTONIC) time that learning has used up, by its part
+				      of all time */
 };
 
 void names_open(struct names *n);
 void names_close(struct names *n);
 /* An image of which a process is known that has it mapped. -ENOMEM. */
 int names_learn(struct names *n, struct collect_bpf *skel, const struct collect_news *news);
-/* All that have no name yet, by what the kernel's tables say. To be called before a flush. -ENOMEM. */
+/* All that have no name yet, by what the kernel's tables say. To be called before a flush. -ENOMEM.
+ */
 int names_complete(struct names *n, struct collect_bpf *skel);
 /* NULL: it is not known. */
 const struct counts_image *names_image(const struct names *n, uint32_t id);
 const struct named_who *names_who(const struct names *n, uint32_t id);
-/* Empties the kernel's tables once they are nearly full. What was counted before is still named until the next time. */
+/* Empties the kernel's tables once they are nearly full. What was counted before is still named
+ * until the next time. */
 void names_make_room(struct names *n, struct collect_bpf *skel);
 
 struct sampler;
-int sampler_open(const struct collect_settings *s, void (*say)(const char *text, void *arg), void *arg, struct sampler **ret, struct error *e);
+int sampler_open(const struct collect_settings *s, void (*say)(const char *text, void *arg),
+		 void *arg, struct sampler **ret, struct error *e);
 void sampler_close(struct sampler *s);
 void sampler_stop(struct sampler *s);
 struct collect_bpf *sampler_skeleton(struct sampler *s);
 const struct collect_event *sampler_events(const struct sampler *s, size_t *ret_n);
 void sampler_redraw(struct sampler *s);
 uint64_t sampler_redraw_ns(const struct sampler *s);
-/* Calls @add for each entry of the tables, which are empty afterwards. Sampling goes on meanwhile, in the other tables. */
-int sampler_harvest(struct sampler *s, int (*add)(void *arg, const struct collect_entry *e), void *arg);
+/* Calls @add for each entry of the tables, which are empty afterwards. Sampling goes on meanwhile,
+ * in the other tables. */
+int sampler_harvest(struct sampler *s, int (*add)(void *arg, const struct collect_entry *e),
+		    void *arg);
 /* Opens the events of CPUs that came online, or whose events count no more. */
 void sampler_look_after(struct sampler *s);
 struct collect_totals sampler_totals(const struct sampler *s);

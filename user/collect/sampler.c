@@ -63,7 +63,8 @@ const struct collect_event *sampler_events(const struct sampler *s, size_t *ret_
 
 static uint64_t draw(struct sampler *s, uint64_t every)
 {
-	uint64_t period = (uint64_t)((double)every / (LEAST_FREQUENCY + 2 * (1 - LEAST_FREQUENCY) * rng_unit(&s->rng)));
+	uint64_t period = (uint64_t)((double)every / (LEAST_FREQUENCY + 2 * (1 - LEAST_FREQUENCY) *
+										rng_unit(&s->rng)));
 
 	return period ? period : 1;
 }
@@ -77,7 +78,10 @@ static bool by_rate(const struct sampler *s, size_t event)
 static int open_event(struct sampler *s, unsigned int cpu, size_t event)
 {
 	const struct collect_event *v = &s->events[event];
-	struct perf_event_attr attr = {.type = v->type, .size = sizeof(attr), .config = v->config, .sample_period = draw(s, v->every)};
+	struct perf_event_attr attr = {.type = v->type,
+				       .size = sizeof(attr),
+				       .config = v->config,
+				       .sample_period = draw(s, v->every)};
 
 	if (by_rate(s, event)) {
 		attr.freq = 1;
@@ -133,8 +137,12 @@ static int attach_all(struct sampler *s, struct error *e)
 		}
 	for (size_t i = 0; i < s->n_events; i++)
 		if (!done[i])
-			return fail(e, why[i] ? why[i] : ENODEV, "event %s cannot be counted on this machine: %s%s", s->events[i].name,
-				    strerror(why[i]), why[i] == ENOENT ? " (there is no PMU, as in many virtual machines)" : "");
+			return fail(e, why[i] ? why[i] : ENODEV,
+				    "event %s cannot be counted on this machine: %s%s",
+				    s->events[i].name, strerror(why[i]),
+				    why[i] == ENOENT
+					    ? " (there is no PMU, as in many virtual machines)"
+					    : "");
 	return 0;
 }
 
@@ -165,19 +173,24 @@ static int load(struct sampler *s, const struct collect_settings *set, struct er
 	int r = 0;
 
 	s->skel = collect_bpf__open();
-	if (!s->skel || bpf_map__set_max_entries(s->skel->maps.collect_table, (unsigned int)entries) < 0) {
+	if (!s->skel ||
+	    bpf_map__set_max_entries(s->skel->maps.collect_table, (unsigned int)entries) < 0) {
 		r = fail(e, errno, "cannot open the BPF program that counts: %s", strerror(errno));
 	} else {
 		s->skel->rodata->collect_scoped = set->cgroup != NULL;
 		if (collect_bpf__load(s->skel) < 0)
-			r = fail(e, errno, "cannot load the BPF program that counts (%s); 'cozbpf check' says what is missing", strerror(errno));
+			r = fail(e, errno,
+				 "cannot load the BPF program that counts (%s); 'cozbpf check' "
+				 "says what is missing",
+				 strerror(errno));
 	}
 	if (before)
 		(void)libbpf_set_print(before);
 	if (r < 0)
 		return r;
 	s->table_bytes = entries * sizeof(*s->table);
-	s->table = mmap(NULL, s->table_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(s->skel->maps.collect_table), 0);
+	s->table = mmap(NULL, s->table_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+			bpf_map__fd(s->skel->maps.collect_table), 0);
 	if (s->table == MAP_FAILED) {
 		s->table = NULL;
 		return fail(e, errno, "cannot map the tables of counts: %m");
@@ -195,13 +208,15 @@ static int choose_events(struct sampler *s, const struct collect_settings *set, 
 		if (r < 0)
 			return r;
 		if (s->n_events == COLLECT_MAX_EVENTS)
-			return fail(e, E2BIG, "at most %d events, the clock among them", COLLECT_MAX_EVENTS);
+			return fail(e, E2BIG, "at most %d events, the clock among them",
+				    COLLECT_MAX_EVENTS);
 		s->events[s->n_events++] = v;
 	}
 	return 0;
 }
 
-int sampler_open(const struct collect_settings *set, void (*say)(const char *text, void *arg), void *arg, struct sampler **ret, struct error *e)
+int sampler_open(const struct collect_settings *set, void (*say)(const char *text, void *arg),
+		 void *arg, struct sampler **ret, struct error *e)
 {
 	struct sampler *s = calloc(1, sizeof(*s));
 	int cpus = libbpf_num_possible_cpus(), r;
@@ -213,7 +228,10 @@ int sampler_open(const struct collect_settings *set, void (*say)(const char *tex
 	s->rate_hz = set->rate_hz;
 	rng_seed(&s->rng, rng_fresh_seed());
 	s->n_cpus = cpus > 0 ? (unsigned int)cpus : 1;
-	r = s->n_cpus > COLLECT_MAX_CPUS ? fail(e, E2BIG, "this machine has %u CPUs; at most %d are supported", s->n_cpus, COLLECT_MAX_CPUS) : 0;
+	r = s->n_cpus > COLLECT_MAX_CPUS
+		    ? fail(e, E2BIG, "this machine has %u CPUs; at most %d are supported",
+			   s->n_cpus, COLLECT_MAX_CPUS)
+		    : 0;
 	if (r == 0)
 		r = choose_events(s, set, e);
 	if (r == 0)
@@ -274,7 +292,8 @@ static void wait_for(const struct collect_cpu *cpu)
 		(void)sched_yield();
 }
 
-int sampler_harvest(struct sampler *s, int (*add)(void *arg, const struct collect_entry *e), void *arg)
+int sampler_harvest(struct sampler *s, int (*add)(void *arg, const struct collect_entry *e),
+		    void *arg)
 {
 	unsigned int half = s->skel->bss->collect_half;
 	int r = 0;
@@ -305,7 +324,8 @@ static void fall_back(struct sampler *s)
 	clock.every = (uint64_t)((double)NSEC_PER_SEC / s->rate_hz);
 	s->events[0] = clock;
 	if (s->say)
-		s->say("hardware cycles cannot be counted any more: the clock is sampled instead", s->arg);
+		s->say("hardware cycles cannot be counted any more: the clock is sampled instead",
+		       s->arg);
 }
 
 static void reopen(struct sampler *s, unsigned int cpu)
@@ -328,7 +348,8 @@ static void reopen(struct sampler *s, unsigned int cpu)
 void sampler_look_after(struct sampler *s)
 {
 	for (unsigned int cpu = 0; cpu < s->n_cpus; cpu++) {
-		uint64_t ticks = __atomic_load_n(&s->skel->bss->collect_cpus[cpu].ticks, __ATOMIC_RELAXED);
+		uint64_t ticks =
+			__atomic_load_n(&s->skel->bss->collect_cpus[cpu].ticks, __ATOMIC_RELAXED);
 
 		if (ticks == s->ticks_before[cpu])
 			reopen(s, cpu);

@@ -17,7 +17,8 @@
 
 /* A place is rare if, by samples, it is passed less often in a second of CPU time. */
 #define RARE_BY_SAMPLES 5000
-/* A rough lower bound of a block's time: cycles for each instruction, and cycles of the CPU in a second. */
+/* A rough lower bound of a block's time: cycles for each instruction, and cycles of the CPU in a
+ * second. */
 #define CYCLES 0.4
 #define CLOCK_HZ 3e9
 #define MOST_ANCHORS 1024
@@ -70,7 +71,8 @@ static int add_anchor(const struct elf_symbol *s, void *arg)
 
 	int r;
 
-	if (g->functions++ % g->each || s->is_indirect || s->addr - g->f->start < g->f->size || code_cost_at(g->c->o, s->addr) >= CODE_NOP5)
+	if (g->functions++ % g->each || s->is_indirect || s->addr - g->f->start < g->f->size ||
+	    code_cost_at(g->c->o, s->addr) >= CODE_NOP5)
 		return 0;
 	r = code_place_check(&g->c->code, s->addr, NULL);
 	if (r < 0)
@@ -78,7 +80,8 @@ static int add_anchor(const struct elf_symbol *s, void *arg)
 	return add_place(g->c, s->addr) == -ENOMEM ? -ENOMEM : 0;
 }
 
-static int gather(struct counting *c, const struct annotation *a, const struct classes *classes, struct error *e)
+static int gather(struct counting *c, const struct annotation *a, const struct classes *classes,
+		  struct error *e)
 {
 	struct gathering g = {.c = c, .f = &a->flow};
 	size_t functions = 0;
@@ -86,13 +89,18 @@ static int gather(struct counting *c, const struct annotation *a, const struct c
 	int r;
 
 	if (a->flow.inside)
-		return fail(e, ENODATA, "instructions of the function overlap, so a probe on one would change another: leave out --count");
+		return fail(e, ENODATA,
+			    "instructions of the function overlap, so a probe on one would change "
+			    "another: leave out --count");
 	begins = code_place_check(&c->code, a->flow.start, NULL) == 0;
 	r = counted_places(&a->flow, classes, a->found, begins, &c->counted, &c->n_counted);
 	for (size_t i = 0; r == 0 && i < c->n_counted; i++)
 		r = add_place(c, c->counted[i].vaddr);
 	if (r == -ERANGE)
-		return fail(e, ENODATA, "the function has more than %d blocks, too many to count: leave out --count", VISIT_RATES_SITES);
+		return fail(e, ENODATA,
+			    "the function has more than %d blocks, too many to count: leave out "
+			    "--count",
+			    VISIT_RATES_SITES);
 	(void)elf_object_each_function(c->o, count_function, &functions);
 	g.each = functions / MOST_ANCHORS + 1;
 	if (r == 0)
@@ -103,12 +111,17 @@ static int gather(struct counting *c, const struct annotation *a, const struct c
 	c->rates = calloc(c->n + 1, sizeof(*c->rates));
 	c->errors = calloc(c->n + 1, sizeof(*c->errors));
 	c->levels = calloc(c->n + 1, sizeof(*c->levels));
-	return r < 0 || !c->wanted || !c->rare || !c->useless || !c->rates || !c->errors || !c->levels ? fail(e, ENOMEM, "out of memory") : 0;
+	return r < 0 || !c->wanted || !c->rare || !c->useless || !c->rates || !c->errors ||
+			       !c->levels
+		       ? fail(e, ENOMEM, "out of memory")
+		       : 0;
 }
 
-/* Rough rates of places, from the time and the number of instructions of their blocks. Where instructions wait, the real rate is lower. @part: the
- * share of the process's CPU time that one sample stands for. */
-static void rate_by_samples(struct counting *c, const struct annotation *a, const struct classes *classes, double part)
+/* Rough rates of places, from the time and the number of instructions of their blocks. Where
+ * instructions wait, the real rate is lower. @part: the share of the process's CPU time that one
+ * sample stands for. */
+static void rate_by_samples(struct counting *c, const struct annotation *a,
+			    const struct classes *classes, double part)
 {
 	for (size_t i = 0; i < c->n; i++) {
 		double samples = 0, cycles = 0;
@@ -158,7 +171,8 @@ static int keep(const struct counting *c, const struct classes *classes, struct 
 	return 0;
 }
 
-int counting_run(pid_t pid, const struct elf_object *o, struct annotation *a, uint64_t all_samples, double seconds, struct error *e)
+int counting_run(pid_t pid, const struct elf_object *o, struct annotation *a, uint64_t all_samples,
+		 double seconds, struct error *e)
 {
 	_cleanup_(counting_free) struct counting c = {.o = o, .code = {.o = o}};
 	_cleanup_(classes_free) struct classes classes = {0};

@@ -15,17 +15,20 @@
 /* CPU time of a window; of one at rare places, which has to see more of the program. */
 #define WINDOW_S 0.02
 #define RARE_S 0.05
-/* Hits at rare places in a second of CPU time, in any window, at most. A hit takes some 2 us, so they slow the program down by a tenth. */
+/* Hits at rare places in a second of CPU time, in any window, at most. A hit takes some 2 us, so
+ * they slow the program down by a tenth. */
 #define MOST_RARE 50000
 #define LEVEL_FACTOR 50.0 /* between levels */
 #define LEAST_ROUNDS 2
 #define ENOUGH_HITS 20 /* of a window */
-/* CPU time for finding the rare places: a share of the whole, and at least so many seconds. It may take so many times as long. */
+/* CPU time for finding the rare places: a share of the whole, and at least so many seconds. It may
+ * take so many times as long. */
 #define FINDING 0.15
 #define FINDING_S 1.0
 #define FINDING_PATIENCE 5
 
-/* Counts in one window with probes at the wanted places. Returns its number, or a negative errno. */
+/* Counts in one window with probes at the wanted places. Returns its number, or a negative errno.
+ */
 static int count(struct counting *c, double cpu_s, bool look, struct error *e)
 {
 	uint64_t *hits = calloc(c->n + 1, sizeof(*hits));
@@ -62,8 +65,8 @@ static double all_hits(const struct counting *c)
 	return sum;
 }
 
-/* A window with probes at rare places alone. If the hits are too many, it slowed the program down: then it is dropped, and the places with the most
- * hits are no longer rare. */
+/* A window with probes at rare places alone. If the hits are too many, it slowed the program down:
+ * then it is dropped, and the places with the most hits are no longer rare. */
 static int count_rare(struct counting *c, uint32_t level, struct error *e)
 {
 	double hits = 0, most = MOST_RARE;
@@ -112,7 +115,8 @@ static int count_rare(struct counting *c, uint32_t level, struct error *e)
 static int look_for_rare(struct counting *c, double seconds, double *ret_cpu_s, struct error *e)
 {
 	double cpu_s = 0, wanted = fmax(FINDING_S, FINDING * seconds);
-	uint64_t end = clock_monotonic_ns() + (uint64_t)(FINDING_PATIENCE * wanted * (double)NSEC_PER_SEC);
+	uint64_t end =
+		clock_monotonic_ns() + (uint64_t)(FINDING_PATIENCE * wanted * (double)NSEC_PER_SEC);
 	int r = 0;
 
 	while (r == 0 && cpu_s < wanted && clock_monotonic_ns() < end) {
@@ -146,7 +150,9 @@ static int find_rare(struct counting *c, double seconds, struct error *e)
 			hits += c->all[k].hits[i];
 		c->useless[i] |= !hits;
 	}
-	return r < 0 || cpu_s > 0 ? r : fail(e, ENODATA, "the process used no CPU while it was counted");
+	return r < 0 || cpu_s > 0
+		       ? r
+		       : fail(e, ENODATA, "the process used no CPU while it was counted");
 }
 
 /* Rare places are the last level. */
@@ -161,7 +167,8 @@ static int set_levels(struct counting *c, struct error *e)
 	for (size_t i = 0; i < c->n; i++)
 		if (!c->rare[i] && !c->useless[i])
 			rates[n++] = c->rates[i];
-	c->n_levels = n ? executions_levels(rates, n, MOST_RARE * LEVEL_FACTOR, LEVEL_FACTOR, levels) : 0;
+	c->n_levels =
+		n ? executions_levels(rates, n, MOST_RARE * LEVEL_FACTOR, LEVEL_FACTOR, levels) : 0;
 	if (n && !c->n_levels)
 		return fail(e, ENOMEM, "out of memory");
 	n = 0;
@@ -193,14 +200,16 @@ static int estimate(struct counting *c, struct error *e)
 	int r = executions_estimate(&in, c->rates, c->errors);
 
 	return r == -ERANGE ? fail(e, ENODATA,
-				   "the process executed nothing of the function, or of this build of its file, while it was counted: "
+				   "the process executed nothing of the function, or of this build "
+				   "of its file, while it was counted: "
 				   "check --pid, or count for longer")
 	       : r < 0	    ? fail(e, -r, "out of memory")
 			    : 0;
 }
 
-/* The level for which one more window lowers the variance the most. A level is tied to the next one by hits at places of later levels. Beyond
- * ENOUGH_HITS in a window, more hits do not help: the moment of the window is one draw, however many there are. */
+/* The level for which one more window lowers the variance the most. A level is tied to the next one
+ * by hits at places of later levels. Beyond ENOUGH_HITS in a window, more hits do not help: the
+ * moment of the window is one draw, however many there are. */
 static uint32_t neediest(const struct counting *c)
 {
 	uint32_t best = 0;

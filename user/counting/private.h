@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What counting is made of, and windows: probes at some places of a process, for a moment. Internal to the package. */
+/* What counting is made of, and windows: probes at some places of a process, for a moment. Internal
+ * to the package. */
 #pragma once
 
 #include "elf/code_place.h"
@@ -24,16 +25,19 @@ struct window_place {
 int windows_open(pid_t pid, const struct elf_object *o, struct windows **ret, struct error *e);
 void windows_close(struct windows *w); /* NULL is allowed */
 
-/* Probes at those of @places that @wanted says, until the process had @cpu_s of CPU time or ten times as long has passed. @hits: of each place.
- * *ret_cpu_s: its CPU time meanwhile. @look: it ends soon if none of them is hit at first, since the process does something else. */
-int windows_count(struct windows *w, const struct window_place *places, const bool *wanted, size_t n, double cpu_s, bool look, uint64_t *hits,
-		  double *ret_cpu_s, struct error *e);
+/* Probes at those of @places that @wanted says, until the process had @cpu_s of CPU time or ten
+ * times as long has passed. @hits: of each place. *ret_cpu_s: its CPU time meanwhile. @look: it
+ * ends soon if none of them is hit at first, since the process does something else. */
+int windows_count(struct windows *w, const struct window_place *places, const bool *wanted,
+		  size_t n, double cpu_s, bool look, uint64_t *hits, double *ret_cpu_s,
+		  struct error *e);
 
 struct counting {
 	const struct elf_object *o;
 	struct code_places code;
 	struct windows *windows;
-	struct window_place *places; /* those of the function first, in the order of @counted; then anchors */
+	struct window_place
+		*places; /* those of the function first, in the order of @counted; then anchors */
 	struct counted_place *counted;
 	size_t n, n_counted;
 	size_t rarest;		       /* the place that was the last to turn out to be frequent */

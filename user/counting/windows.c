@@ -19,11 +19,13 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Time between two looks at the CPU time of the process. A window ends after so many times the CPU time that it wants. */
+/* Time between two looks at the CPU time of the process. A window ends after so many times the CPU
+ * time that it wants. */
 #define LOOK_NS (2 * NSEC_PER_MSEC)
 #define PATIENCE 10
 
-/* Closing a link takes some hundredths of a second after its probes are gone from the code. Threads do it while the next windows go on. */
+/* Closing a link takes some hundredths of a second after its probes are gone from the code. Threads
+ * do it while the next windows go on. */
 #define CLOSERS 4
 
 struct closer {
@@ -53,11 +55,14 @@ static int load(struct windows *w, struct error *e)
 {
 	w->skel = visit_rates_bpf__open();
 	if (!w->skel)
-		return fail(e, errno, "cannot open the BPF program that counts: %s", strerror(errno));
+		return fail(e, errno, "cannot open the BPF program that counts: %s",
+			    strerror(errno));
 	(void)bpf_program__set_autoload(w->skel->progs.visit_rates_call, false);
-	(void)bpf_program__set_expected_attach_type(w->skel->progs.visit_rates_probe, (enum bpf_attach_type)UPROBE_MULTI);
+	(void)bpf_program__set_expected_attach_type(w->skel->progs.visit_rates_probe,
+						    (enum bpf_attach_type)UPROBE_MULTI);
 	if (visit_rates_bpf__load(w->skel) < 0)
-		return fail(e, errno, "cannot load the BPF program that counts: %s", strerror(errno));
+		return fail(e, errno, "cannot load the BPF program that counts: %s",
+			    strerror(errno));
 	return 0;
 }
 
@@ -67,7 +72,9 @@ int windows_open(pid_t pid, const struct elf_object *o, struct windows **ret, st
 	int r;
 
 	if (!feature_usable("uprobe_multi", NULL))
-		return fail(e, ENOTSUP, "to count at many places at once takes links of many probes (Linux 6.6), and root");
+		return fail(e, ENOTSUP,
+			    "to count at many places at once takes links of many probes (Linux "
+			    "6.6), and root");
 	w = calloc(1, sizeof(*w));
 	if (!w)
 		return fail(e, ENOMEM, "out of memory");
@@ -136,7 +143,8 @@ static uint64_t counter(const struct windows *w, uint32_t id)
 	return sum;
 }
 
-static bool some_hits(const struct windows *w, const struct window_place *places, const bool *wanted, size_t n)
+static bool some_hits(const struct windows *w, const struct window_place *places,
+		      const bool *wanted, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		if (wanted[i] && counter(w, places[i].id) != w->before[places[i].id])
@@ -145,7 +153,8 @@ static bool some_hits(const struct windows *w, const struct window_place *places
 }
 
 /* What was counted since the last call. */
-static void read_hits(const struct windows *w, const struct window_place *places, const bool *wanted, size_t n, uint64_t *hits)
+static void read_hits(const struct windows *w, const struct window_place *places,
+		      const bool *wanted, size_t n, uint64_t *hits)
 {
 	for (size_t i = 0; i < n; i++) {
 		uint64_t now = wanted[i] ? counter(w, places[i].id) : 0;
@@ -157,7 +166,8 @@ static void read_hits(const struct windows *w, const struct window_place *places
 }
 
 /* A descriptor that holds the probes, or a negative errno; -ENOENT: none is wanted. */
-static int attach(struct windows *w, const struct window_place *places, const bool *wanted, size_t n, struct error *e)
+static int attach(struct windows *w, const struct window_place *places, const bool *wanted,
+		  size_t n, struct error *e)
 {
 	_cleanup_free_ struct uprobe *probes = calloc(n + 1, sizeof(*probes));
 	struct uprobes u = {.places = &w->code, .pid = w->pid, .all = probes};
@@ -167,21 +177,26 @@ static int attach(struct windows *w, const struct window_place *places, const bo
 	for (size_t i = 0; i < n; i++)
 		if (wanted[i])
 			probes[u.n++] =
-				(struct uprobe){.vaddr = places[i].vaddr, .cookie = (uint64_t)w->window << 32 | places[i].id, .certain = true};
+				(struct uprobe){.vaddr = places[i].vaddr,
+						.cookie = (uint64_t)w->window << 32 | places[i].id,
+						.certain = true};
 	w->skel->bss->visit_rates_only = uprobe_process(w->pid) < 0 ? (unsigned int)w->pid : 0;
 	return u.n == 0 ? -ENOENT : uprobes_link(&u, w->skel->progs.visit_rates_probe, e);
 }
 
-/* Waits until the process has used @cpu_s of CPU time, or, if @while_hit is there, until a first look finds no hit at these places. -ESRCH: it ended.
+/* Waits until the process has used @cpu_s of CPU time, or, if @while_hit is there, until a first
+ * look finds no hit at these places. -ESRCH: it ended.
  */
-static int wait_for(const struct windows *w, double cpu_s, const struct window_place *places, const bool *while_hit, size_t n, double *ret_cpu_s)
+static int wait_for(const struct windows *w, double cpu_s, const struct window_place *places,
+		    const bool *while_hit, size_t n, double *ret_cpu_s)
 {
 	const struct timespec look = {.tv_nsec = LOOK_NS};
 	const uint64_t since = clock_monotonic_ns(), from = clock_process_ns(w->pid);
 	const double wanted = cpu_s * (double)NSEC_PER_SEC;
 	uint64_t now = from;
 
-	while (now && (double)(now - from) < wanted && (double)(clock_monotonic_ns() - since) < PATIENCE * wanted) {
+	while (now && (double)(now - from) < wanted &&
+	       (double)(clock_monotonic_ns() - since) < PATIENCE * wanted) {
 		(void)nanosleep(&look, NULL);
 		now = clock_process_ns(w->pid);
 		if (now > from && while_hit) {
@@ -194,12 +209,14 @@ static int wait_for(const struct windows *w, double cpu_s, const struct window_p
 	return now ? 0 : -ESRCH;
 }
 
-int windows_count(struct windows *w, const struct window_place *places, const bool *wanted, size_t n, double cpu_s, bool look, uint64_t *hits,
-		  double *ret_cpu_s, struct error *e)
+int windows_count(struct windows *w, const struct window_place *places, const bool *wanted,
+		  size_t n, double cpu_s, bool look, uint64_t *hits, double *ret_cpu_s,
+		  struct error *e)
 {
 	int fd, r;
 
-	/* Probes of the last window that are not gone yet slow the program down. Where the CPU time counts, they have to be gone. */
+	/* Probes of the last window that are not gone yet slow the program down. Where the CPU time
+	 * counts, they have to be gone. */
 	for (size_t i = 0; !look && i < CLOSERS; i++)
 		wait_for_closer(&w->closers[i]);
 	w->window++;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* How much of an epoch each owner of images can take. A user can make files, code in them and names without
- * end: that uses up the room of this user alone, and no room that earlier epochs need. */
+/* How much of an epoch each owner of images can take. A user can make files, code in them and names
+ * without end: that uses up the room of this user alone, and no room that earlier epochs need. */
 #include "database/private.h"
 
 #include "base/array.h"
@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* An epoch's parts of what a whole database may take: root's files and the kernel, all other users together,
- * each other user. A month has 720 hours. */
+/* An epoch's parts of what a whole database may take: root's files and the kernel, all other users
+ * together, each other user. A month has 720 hours. */
 #define ROOT_PART 32
 #define USERS_PART 128
 #define USER_PART 512
@@ -51,7 +51,8 @@ static int look(struct budget *b, int epoch_fd, const char *epoch)
 
 	b->n = 0;
 	for (int i = 0; i < n; i++) {
-		struct budget_owner *o = r == 0 ? owner_in(b, file_name_owner(all[i]->d_name)) : NULL;
+		struct budget_owner *o =
+			r == 0 ? owner_in(b, file_name_owner(all[i]->d_name)) : NULL;
 		struct stat st;
 
 		if (!o)
@@ -65,7 +66,8 @@ static int look(struct budget *b, int epoch_fd, const char *epoch)
 	return r;
 }
 
-int budget_take(struct database *d, int epoch_fd, const char *epoch, uint32_t owner, int64_t before, int64_t size)
+int budget_take(struct database *d, int epoch_fd, const char *epoch, uint32_t owner, int64_t before,
+		int64_t size)
 {
 	struct budget *b = &d->budget;
 	uint64_t was = before < 0 ? 0 : database_cost(before), is = database_cost(size), users = 0;
@@ -81,7 +83,8 @@ int budget_take(struct database *d, int epoch_fd, const char *epoch, uint32_t ow
 		return r < 0 ? r : -ENOMEM;
 	for (size_t i = 0; i < b->n; i++)
 		users += b->all[i].owner ? b->all[i].bytes : 0;
-	if (is > was && (o->bytes + is - was > part(d, owner ? USER_PART : ROOT_PART) || (owner && users + is - was > part(d, USERS_PART))))
+	if (is > was && (o->bytes + is - was > part(d, owner ? USER_PART : ROOT_PART) ||
+			 (owner && users + is - was > part(d, USERS_PART))))
 		return -E2BIG;
 	o->bytes = o->bytes + is - was;
 	return 0;
@@ -99,7 +102,8 @@ void file_name(const struct counts_image *i, int turn, char *ret, size_t size)
 	if (turn)
 		(void)snprintf(suffix, sizeof(suffix), "-%d", turn);
 	if (*i->build_id || i->kind != COUNTS_FILE) {
-		(void)snprintf(ret, size, "%.*s%s%s%s%s" DATABASE_ENDING, length, kind ? kind + 1 : "", kind && *i->build_id ? "-" : "", i->build_id,
+		(void)snprintf(ret, size, "%.*s%s%s%s%s" DATABASE_ENDING, length,
+			       kind ? kind + 1 : "", kind && *i->build_id ? "-" : "", i->build_id,
 			       owner, suffix);
 		return;
 	}
@@ -107,7 +111,8 @@ void file_name(const struct counts_image *i, int turn, char *ret, size_t size)
 		hash = (hash ^ (unsigned char)*p) * 0x100000001b3;
 	hash = (hash ^ i->inode) * 0x100000001b3;
 	hash = (hash ^ i->changed_ns) * 0x100000001b3;
-	(void)snprintf(ret, size, "path-%016llx%s%s" DATABASE_ENDING, (unsigned long long)hash, owner, suffix);
+	(void)snprintf(ret, size, "path-%016llx%s%s" DATABASE_ENDING, (unsigned long long)hash,
+		       owner, suffix);
 }
 
 uint32_t file_name_owner(const char *name)

@@ -11,8 +11,10 @@
 const char *counts_kind_name(enum counts_kind kind)
 {
 	static const char *const names[N_COUNTS_KINDS] = {
-		[COUNTS_UNKNOWN] = "[unknown]", [COUNTS_IDLE] = "[idle]",	[COUNTS_KERNEL] = "[kernel]", [COUNTS_ANONYMOUS] = "[anonymous]",
-		[COUNTS_VDSO] = "[vdso]",	[COUNTS_SAMPLER] = "[sampler]", [COUNTS_OTHER] = "[other]",
+		[COUNTS_UNKNOWN] = "[unknown]", [COUNTS_IDLE] = "[idle]",
+		[COUNTS_KERNEL] = "[kernel]",	[COUNTS_ANONYMOUS] = "[anonymous]",
+		[COUNTS_VDSO] = "[vdso]",	[COUNTS_SAMPLER] = "[sampler]",
+		[COUNTS_OTHER] = "[other]",
 	};
 
 	return names[kind];
@@ -71,7 +73,8 @@ int counts_same_image(const struct counts_image *a, const struct counts_image *b
 		return 0;
 	if (a->kind == COUNTS_FILE && *a->build_id)
 		return 1;
-	return a->inode == b->inode && a->changed_ns == b->changed_ns && strcmp(a->path, b->path) == 0;
+	return a->inode == b->inode && a->changed_ns == b->changed_ns &&
+	       strcmp(a->path, b->path) == 0;
 }
 
 /* As FNV-1a, with a secret factor: which names share a slot differs from table to table. */
@@ -113,7 +116,8 @@ static int make_slots(struct counts_index *x, size_t n)
 }
 
 /* The slot of @what, whose hash is @hash, or a free one for it. NULL: out of memory. */
-static struct counts_slot *slot_of(const struct counts *c, struct counts_index *x, size_t n, uint32_t hash, counts_is *is, const void *what)
+static struct counts_slot *slot_of(const struct counts *c, struct counts_index *x, size_t n,
+				   uint32_t hash, counts_is *is, const void *what)
 {
 	if (make_slots(x, n) < 0)
 		return NULL;
@@ -131,7 +135,8 @@ static bool is_who(const struct counts *c, uint32_t i, const void *what)
 {
 	const struct counts_who *a = &c->who[i], *b = what;
 
-	return strcmp(a->process, b->process) == 0 && strcmp(a->cgroup, b->cgroup) == 0 && strcmp(a->host, b->host) == 0;
+	return strcmp(a->process, b->process) == 0 && strcmp(a->cgroup, b->cgroup) == 0 &&
+	       strcmp(a->host, b->host) == 0;
 }
 
 static bool is_event(const struct counts *c, uint32_t i, const void *what)
@@ -144,7 +149,8 @@ static bool is_event(const struct counts *c, uint32_t i, const void *what)
 int counts_who(struct counts *c, const char *process, const char *cgroup, const char *host)
 {
 	const char *all[] = {process, cgroup, host};
-	const struct counts_who wanted = {(char *)(uintptr_t)process, (char *)(uintptr_t)cgroup, (char *)(uintptr_t)host};
+	const struct counts_who wanted = {(char *)(uintptr_t)process, (char *)(uintptr_t)cgroup,
+					  (char *)(uintptr_t)host};
 	struct counts_slot *slot;
 	struct counts_who w;
 	uint32_t hash = 0;
@@ -255,7 +261,8 @@ void counts_sort(struct counts *c)
 static int translate(struct counts *c, const struct counts *from, uint32_t *who, uint32_t *events)
 {
 	for (size_t i = 0; i < from->n_who; i++) {
-		int at = counts_who(c, from->who[i].process, from->who[i].cgroup, from->who[i].host);
+		int at =
+			counts_who(c, from->who[i].process, from->who[i].cgroup, from->who[i].host);
 
 		if (at < 0)
 			return at;
@@ -273,7 +280,8 @@ static int translate(struct counts *c, const struct counts *from, uint32_t *who,
 
 int counts_append(struct counts *c, const struct counts *from)
 {
-	_cleanup_free_ uint32_t *who = calloc(from->n_who + 1, sizeof(*who)), *events = calloc(from->n_events + 1, sizeof(*events));
+	_cleanup_free_ uint32_t *who = calloc(from->n_who + 1, sizeof(*who)),
+				*events = calloc(from->n_events + 1, sizeof(*events));
 	size_t before = c->n_rows;
 	int r = who && events ? translate(c, from, who, events) : -ENOMEM;
 
@@ -336,7 +344,8 @@ static int keep_heaviest(struct counts *to, const struct weighed *all, size_t n,
 		int at;
 
 		of_host = i && strcmp(all[i - 1].who->host, w->host) == 0 ? of_host + 1 : 0;
-		at = of_host < COUNTS_MOST_WHO - 1 ? counts_who(to, w->process, w->cgroup, w->host) : counts_who(to, "[other]", "", w->host);
+		at = of_host < COUNTS_MOST_WHO - 1 ? counts_who(to, w->process, w->cgroup, w->host)
+						   : counts_who(to, "[other]", "", w->host);
 		if (at < 0)
 			return at;
 		ret_map[all[i].index] = (uint32_t)at;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What was counted in one image (an executable, a library, the kernel) in one epoch: how many samples of which process found it at which place.
- * After the profiles of DCPI (Anderson et al., Continuous Profiling: Where Have All the Cycles Gone?, TOCS 1997, section 4.3). */
+/* What was counted in one image (an executable, a library, the kernel) in one epoch: how many
+ * samples of which process found it at which place. After the profiles of DCPI (Anderson et al.,
+ * Continuous Profiling: Where Have All the Cycles Gone?, TOCS 1997, section 4.3). */
 #pragma once
 
 #include <stddef.h>
@@ -9,10 +10,12 @@
 struct error;
 
 enum counts_kind {
-	COUNTS_UNKNOWN,	  /* the address space was locked when the sample was taken */
-	COUNTS_IDLE,	  /* the idle task */
-	COUNTS_KERNEL,	  /* itself, or the module that the path names; offsets are distances from its first instruction */
-	COUNTS_ANONYMOUS, /* code in memory that is of no file, as that of JIT compilers; offsets are 0 */
+	COUNTS_UNKNOWN, /* the address space was locked when the sample was taken */
+	COUNTS_IDLE,	/* the idle task */
+	COUNTS_KERNEL,	/* itself, or the module that the path names; offsets are distances from its
+			   first instruction */
+	COUNTS_ANONYMOUS, /* code in memory that is of no file, as that of JIT compilers; offsets
+			     are 0 */
 	COUNTS_VDSO,
 	COUNTS_FILE,	/* offsets are in the file */
 	COUNTS_SAMPLER, /* no code: how the sampling itself went, an event for each number */
@@ -28,11 +31,12 @@ struct counts_image {
 	char *build_id; /* owned; lower-case hexadecimal, "" if it has none */
 	/* Of the file; what distinguishes images without a build id. */
 	uint64_t device, inode, changed_ns;
-	/* The user that the file belongs to. Anyone can give a file any build id, so files of different
-	 * owners are never one image. */
+	/* The user that the file belongs to. Anyone can give a file any build id, so files of
+	 * different owners are never one image. */
 	uint32_t owner;
 };
-#define COUNTS_NOBODY 65534U	   /* owns what is only said to be root's: by a mount without set-user-id */
+#define COUNTS_NOBODY \
+	65534U /* owns what is only said to be root's: by a mount without set-user-id */
 #define COUNTS_NO_OWNER UINT32_MAX /* it is not known; not in databases */
 
 /* Of one host, in one set of counts. */
@@ -85,23 +89,27 @@ int counts_event(struct counts *c, const char *name, uint64_t every);
 /* -ENOMEM. Rows need not be in order before counts_sort. */
 int counts_add(struct counts *c, uint64_t offset, uint32_t who, uint32_t event, uint64_t count);
 void counts_sort(struct counts *c);
-/* Adds the rows of @from to @c, without sorting. The images may be called differently. -ENOMEM: @c is as it was, but for names. */
+/* Adds the rows of @from to @c, without sorting. The images may be called differently. -ENOMEM: @c
+ * is as it was, but for names. */
 int counts_append(struct counts *c, const struct counts *from);
 /* The same, and sorts. */
 int counts_merge(struct counts *c, const struct counts *from);
 /* Takes out whose the rows were: all are of one nameless process then, and sorted. -ENOMEM. */
 int counts_forget_who(struct counts *c);
-/* Where there are more than COUNTS_MOST_WHO processes of a host, those with the fewest samples become one,
- * which is called "[other]"; then it is sorted. -ENOMEM: it is as it was. */
+/* Where there are more than COUNTS_MOST_WHO processes of a host, those with the fewest samples
+ * become one, which is called "[other]"; then it is sorted. -ENOMEM: it is as it was. */
 int counts_bound_who(struct counts *c);
 /* Of all rows together. */
 uint64_t counts_samples(const struct counts *c);
-/* Files of one owner and build, or the same file, unchanged, if it has no build id; of the kernel, the same part. */
+/* Files of one owner and build, or the same file, unchanged, if it has no build id; of the kernel,
+ * the same part. */
 int counts_same_image(const struct counts_image *a, const struct counts_image *b);
 /* Copies all strings. -ENOMEM: nothing is left to free. */
 int counts_copy_image(struct counts_image *ret, const struct counts_image *from);
 
-/* The bytes of a file: a line that says what it is, a checksum, the body (counts.proto). *ret is the caller's (free). -ENOMEM. */
+/* The bytes of a file: a line that says what it is, a checksum, the body (counts.proto). *ret is
+ * the caller's (free). -ENOMEM. */
 int counts_encode(const struct counts *c, unsigned char **ret, size_t *ret_n);
-/* Trusts nothing. -EINVAL with @e saying what is wrong, -ENOMEM; *ret is the caller's (counts_free) only if 0. */
+/* Trusts nothing. -EINVAL with @e saying what is wrong, -ENOMEM; *ret is the caller's (counts_free)
+ * only if 0. */
 int counts_decode(const unsigned char *bytes, size_t n, struct counts *ret, struct error *e);

@@ -53,7 +53,8 @@ static int fill(struct outgoing *o, const struct counts *c)
 	o->file.who_of = calloc(room, sizeof(*o->file.who_of));
 	o->file.event_of = calloc(room, sizeof(*o->file.event_of));
 	o->file.counts = calloc(room, sizeof(*o->file.counts));
-	if (!o->who || !o->who_at || !o->events || !o->events_at || !o->file.offset_steps || !o->file.who_of || !o->file.event_of || !o->file.counts)
+	if (!o->who || !o->who_at || !o->events || !o->events_at || !o->file.offset_steps ||
+	    !o->file.who_of || !o->file.event_of || !o->file.counts)
 		return -ENOMEM;
 	o->file.begin_s = c->begin_s;
 	o->file.seconds = c->seconds;
@@ -135,10 +136,12 @@ static bool take_rows(struct counts *c, const Counts__File *f)
 		const struct counts_row *last = i ? &c->rows[i - 1] : NULL;
 		uint32_t who = f->who_of[i], event = f->event_of[i];
 
-		if (who >= c->n_who || event >= c->n_events || !f->counts[i] || offset + f->offset_steps[i] < offset)
+		if (who >= c->n_who || event >= c->n_events || !f->counts[i] ||
+		    offset + f->offset_steps[i] < offset)
 			return false;
 		offset += f->offset_steps[i];
-		if (last && last->offset == offset && (who < last->who || (who == last->who && event <= last->event)))
+		if (last && last->offset == offset &&
+		    (who < last->who || (who == last->who && event <= last->event)))
 			return false;
 		if (counts_add(c, offset, who, event, f->counts[i]) < 0)
 			return false;
@@ -148,11 +151,13 @@ static bool take_rows(struct counts *c, const Counts__File *f)
 
 static bool plausible(const Counts__File *f)
 {
-	if (!f->image || f->image->kind >= N_COUNTS_KINDS || !f->seconds || f->n_offset_steps != f->n_counts || f->n_who_of != f->n_counts ||
+	if (!f->image || f->image->kind >= N_COUNTS_KINDS || !f->seconds ||
+	    f->n_offset_steps != f->n_counts || f->n_who_of != f->n_counts ||
 	    f->n_event_of != f->n_counts || f->begin_s > INT64_MAX / 2 || f->seconds > UINT32_MAX)
 		return false;
 	/* A name of a file. */
-	return strspn(f->image->build_id, "0123456789abcdef") == strlen(f->image->build_id) && strlen(f->image->build_id) <= 128;
+	return strspn(f->image->build_id, "0123456789abcdef") == strlen(f->image->build_id) &&
+	       strlen(f->image->build_id) <= 128;
 }
 
 static int take(struct counts *c, const Counts__File *f)

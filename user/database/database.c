@@ -49,18 +49,22 @@ static int is_marked(struct database *d, bool *ret, struct error *e)
 	if (file == -ENOENT)
 		return 0;
 	if (file < 0 || read(file, text, sizeof(text) - 1) < 0)
-		return fail(e, file < 0 ? -file : errno, "cannot read '%s/" DATABASE_MARK "': %s", d->path,
-			    file == -ENOEXEC ? "it is no regular file" : strerror(file < 0 ? -file : errno));
+		return fail(e, file < 0 ? -file : errno, "cannot read '%s/" DATABASE_MARK "': %s",
+			    d->path,
+			    file == -ENOEXEC ? "it is no regular file"
+					     : strerror(file < 0 ? -file : errno));
 	*ret = strcmp(text, mark) == 0;
 	if (!*ret && strncmp(text, MARK_BEGINS, strlen(MARK_BEGINS)) == 0)
 		return fail(e, EPROTO,
-			    "'%s' was written by another version of cozbpf: read it with that one, or name another "
+			    "'%s' was written by another version of cozbpf: read it with that one, "
+			    "or name another "
 			    "directory (--db) for a new database",
 			    d->path);
 	return 0;
 }
 
-static int open_directory(const char *path, database_say say, void *arg, struct database **ret, struct error *e)
+static int open_directory(const char *path, database_say say, void *arg, struct database **ret,
+			  struct error *e)
 {
 	struct database *d = calloc(1, sizeof(*d));
 
@@ -73,7 +77,8 @@ static int open_directory(const char *path, database_say say, void *arg, struct 
 	d->path = strdup(path);
 	d->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (!d->path || d->fd < 0) {
-		int r = d->path ? fail(e, errno, "cannot open the database '%s': %m", path) : fail(e, ENOMEM, "out of memory");
+		int r = d->path ? fail(e, errno, "cannot open the database '%s': %m", path)
+				: fail(e, ENOMEM, "out of memory");
 
 		database_close(d);
 		return r;
@@ -82,7 +87,8 @@ static int open_directory(const char *path, database_say say, void *arg, struct 
 	return 0;
 }
 
-int database_open(const char *path, database_say say, void *arg, struct database **ret, struct error *e)
+int database_open(const char *path, database_say say, void *arg, struct database **ret,
+		  struct error *e)
 {
 	struct database *d = NULL;
 	bool marked;
@@ -91,7 +97,10 @@ int database_open(const char *path, database_say say, void *arg, struct database
 	if (r == 0)
 		r = is_marked(d, &marked, e);
 	if (r == 0 && !marked)
-		r = fail(e, EINVAL, "'%s' is no database of 'cozbpf collect': there is no file '" DATABASE_MARK "' in it", path);
+		r = fail(e, EINVAL,
+			 "'%s' is no database of 'cozbpf collect': there is no file '" DATABASE_MARK
+			 "' in it",
+			 path);
 	if (r < 0)
 		database_close(d);
 	else
@@ -119,21 +128,29 @@ static int take_lock(struct database *d, struct error *e)
 	if (r < 0)
 		return r;
 	if (!marked && !is_empty(d->fd))
-		return fail(e, ENOTEMPTY, "'%s' is no database of 'cozbpf collect' and not empty: name a directory of its own", d->path);
+		return fail(e, ENOTEMPTY,
+			    "'%s' is no database of 'cozbpf collect' and not empty: name a "
+			    "directory of its own",
+			    d->path);
 	d->lock_fd = openat(d->fd, DATABASE_MARK, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (d->lock_fd < 0)
 		return fail(e, errno, "cannot write '%s/" DATABASE_MARK "': %m", d->path);
 	if (flock(d->lock_fd, LOCK_EX | LOCK_NB) < 0)
-		return errno == EWOULDBLOCK ? fail(e, EBUSY, "another process writes to the database '%s'", d->path)
-					    : fail(e, errno, "cannot lock '%s': %m", d->path);
-	if (!marked && (write(d->lock_fd, mark, sizeof(mark) - 1) != sizeof(mark) - 1 || fsync(d->lock_fd) < 0 || fsync(d->fd) < 0))
+		return errno == EWOULDBLOCK
+			       ? fail(e, EBUSY, "another process writes to the database '%s'",
+				      d->path)
+			       : fail(e, errno, "cannot lock '%s': %m", d->path);
+	if (!marked && (write(d->lock_fd, mark, sizeof(mark) - 1) != sizeof(mark) - 1 ||
+			fsync(d->lock_fd) < 0 || fsync(d->fd) < 0))
 		return fail(e, errno, "cannot write '%s/" DATABASE_MARK "': %m", d->path);
-	if (d->group != (gid_t)-1 && (fchown(d->lock_fd, (uid_t)-1, d->group) < 0 || fchmod(d->lock_fd, 0640) < 0))
+	if (d->group != (gid_t)-1 &&
+	    (fchown(d->lock_fd, (uid_t)-1, d->group) < 0 || fchmod(d->lock_fd, 0640) < 0))
 		return fail(e, errno, "cannot let group %u read '%s': %m", d->group, d->path);
 	return 0;
 }
 
-int database_open_writer(const char *path, gid_t group, database_say say, void *arg, struct database **ret, struct error *e)
+int database_open_writer(const char *path, gid_t group, database_say say, void *arg,
+			 struct database **ret, struct error *e)
 {
 	struct database *d = NULL;
 	struct stat st;
@@ -148,8 +165,12 @@ int database_open_writer(const char *path, gid_t group, database_say say, void *
 	if (fstat(d->fd, &st) < 0)
 		r = fail(e, errno, "cannot look at '%s': %m", path);
 	else if (st.st_uid != geteuid() || st.st_mode & (S_IWGRP | S_IWOTH))
-		r = fail(e, EPERM, "'%s' belongs to another user, or others may write to it: name a directory of your own", path);
-	else if (group != (gid_t)-1 && (fchown(d->fd, (uid_t)-1, group) < 0 || fchmod(d->fd, 0750) < 0))
+		r = fail(e, EPERM,
+			 "'%s' belongs to another user, or others may write to it: name a "
+			 "directory of your own",
+			 path);
+	else if (group != (gid_t)-1 &&
+		 (fchown(d->fd, (uid_t)-1, group) < 0 || fchmod(d->fd, 0750) < 0))
 		r = fail(e, errno, "cannot let group %u read '%s': %m", group, path);
 	else
 		r = take_lock(d, e);

@@ -30,10 +30,12 @@ void epoch_name(uint64_t begin_s, uint64_t seconds, char ret[EPOCH_NAME])
 
 bool epoch_is_known(uint64_t begin_s, uint64_t seconds)
 {
-	return (seconds == DATABASE_EPOCH_S || seconds == DATABASE_DAY_S) && begin_s % seconds == 0 && begin_s <= EPOCH_LAST_S;
+	return (seconds == DATABASE_EPOCH_S || seconds == DATABASE_DAY_S) &&
+	       begin_s % seconds == 0 && begin_s <= EPOCH_LAST_S;
 }
 
-/* A name is taken only as epoch_name() writes it, so that nothing depends on how numbers are read. */
+/* A name is taken only as epoch_name() writes it, so that nothing depends on how numbers are read.
+ */
 bool epoch_parse(const char *name, struct database_epoch *ret)
 {
 	static const uint64_t lengths[] = {DATABASE_EPOCH_S, DATABASE_DAY_S};
@@ -63,7 +65,9 @@ int epoch_open(struct database *d, const char *name, bool make)
 	fd = openat(d->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	if (made && ((d->group != (gid_t)-1 && (fchown(fd, (uid_t)-1, d->group) < 0 || fchmod(fd, 0750) < 0)) || fsync(d->fd) < 0)) {
+	if (made && ((d->group != (gid_t)-1 &&
+		      (fchown(fd, (uid_t)-1, d->group) < 0 || fchmod(fd, 0750) < 0)) ||
+		     fsync(d->fd) < 0)) {
 		int r = -errno;
 
 		(void)close(fd);
@@ -103,7 +107,8 @@ static int by_time(const void *a, const void *b)
 	return x->seconds > y->seconds ? -1 : x->seconds < y->seconds;
 }
 
-/* Moves what compacting has replaced, and could not remove yet, behind the rest; returns how many are left. */
+/* Moves what compacting has replaced, and could not remove yet, behind the rest; returns how many
+ * are left. */
 static size_t without_replaced(struct database_epoch *all, size_t n)
 {
 	size_t used = 0;
@@ -121,7 +126,8 @@ static size_t without_replaced(struct database_epoch *all, size_t n)
 	return used;
 }
 
-int epochs_list(struct database *d, struct database_epoch **ret, size_t *ret_n, size_t *ret_all, struct error *e)
+int epochs_list(struct database *d, struct database_epoch **ret, size_t *ret_n, size_t *ret_all,
+		struct error *e)
 {
 	_cleanup_free_ struct database_epoch *found = NULL;
 	struct dirent **all = NULL;
@@ -138,13 +144,15 @@ int epochs_list(struct database *d, struct database_epoch **ret, size_t *ret_n, 
 		struct stat st;
 
 		if (epoch_parse(name, &x)) {
-			if (fstatat(d->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(st.st_mode))
+			if (fstatat(d->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+			    !S_ISDIR(st.st_mode))
 				database_left_out(d, NULL, name, "it is no directory");
 			else if (array_room(found, n) < 0)
 				r = -ENOMEM;
 			else
 				found[n++] = x;
-		} else if (strcmp(name, DATABASE_MARK) != 0 && strncmp(name, DATABASE_ASIDE, strlen(DATABASE_ASIDE)) != 0) {
+		} else if (strcmp(name, DATABASE_MARK) != 0 &&
+			   strncmp(name, DATABASE_ASIDE, strlen(DATABASE_ASIDE)) != 0) {
 			database_left_out(d, NULL, name, "it is no epoch");
 		}
 		free(all[i]);
@@ -167,7 +175,8 @@ int database_epochs(struct database *d, struct database_epoch **ret, size_t *ret
 	return epochs_list(d, ret, ret_n, &all, e);
 }
 
-int epoch_of(struct database *d, uint64_t begin_s, uint64_t seconds, char ret[EPOCH_NAME], struct error *e)
+int epoch_of(struct database *d, uint64_t begin_s, uint64_t seconds, char ret[EPOCH_NAME],
+	     struct error *e)
 {
 	_cleanup_free_ struct database_epoch *all = NULL;
 	size_t n;
@@ -179,10 +188,13 @@ int epoch_of(struct database *d, uint64_t begin_s, uint64_t seconds, char ret[EP
 		return fail(e, EINVAL, "an epoch that is neither an hour nor a day is not written");
 	epoch_name(begin_s, seconds, ret);
 	for (size_t i = 0; i < n; i++) {
-		if (all[i].seconds > seconds && begin_s >= all[i].begin_s && begin_s < all[i].begin_s + all[i].seconds)
+		if (all[i].seconds > seconds && begin_s >= all[i].begin_s &&
+		    begin_s < all[i].begin_s + all[i].seconds)
 			epoch_name(all[i].begin_s, all[i].seconds, ret);
-		else if (all[i].seconds < seconds && all[i].begin_s >= begin_s && all[i].begin_s < begin_s + seconds)
-			return fail(e, EEXIST, "'%s/%s' would hide '%s/%s'", d->path, ret, d->path, all[i].name);
+		else if (all[i].seconds < seconds && all[i].begin_s >= begin_s &&
+			 all[i].begin_s < begin_s + seconds)
+			return fail(e, EEXIST, "'%s/%s' would hide '%s/%s'", d->path, ret, d->path,
+				    all[i].name);
 	}
 	return 0;
 }

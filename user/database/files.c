@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Files of counts. An image has one in an epoch until it is full, then another one: so what is read in order
- * to add to it is bounded. */
+/* Files of counts. An image has one in an epoch until it is full, then another one: so what is read
+ * in order to add to it is bounded. */
 #include "database/private.h"
 
 #include "base/cleanup.h"
@@ -96,7 +96,8 @@ static int write_bytes(int fd, const unsigned char *bytes, size_t n)
 }
 
 /* A file of @n bytes, flushed to the disk before it takes the place of an older one. */
-static int write_whole(struct database *d, int epoch_fd, const char *name, const unsigned char *bytes, size_t n)
+static int write_whole(struct database *d, int epoch_fd, const char *name,
+		       const unsigned char *bytes, size_t n)
 {
 	_cleanup_close_ int fd = -1;
 	char aside[sizeof(DATABASE_ASIDE) + NAME_MAX];
@@ -108,7 +109,8 @@ static int write_whole(struct database *d, int epoch_fd, const char *name, const
 	if (fd < 0)
 		return -errno;
 	r = write_bytes(fd, bytes, n);
-	if (r == 0 && d->group != (gid_t)-1 && (fchown(fd, (uid_t)-1, d->group) < 0 || fchmod(fd, 0640) < 0))
+	if (r == 0 && d->group != (gid_t)-1 &&
+	    (fchown(fd, (uid_t)-1, d->group) < 0 || fchmod(fd, 0640) < 0))
 		r = -errno;
 	if (r == 0 && fsync(fd) < 0)
 		r = -errno;
@@ -121,10 +123,11 @@ static int write_whole(struct database *d, int epoch_fd, const char *name, const
 	return r;
 }
 
-/* Adds @c to the file @name of the epoch that is @old_bytes long (-1: there is none); @n: the bytes of @c
- * alone. -EAGAIN: it is not for @c. */
-static int add_to_file(struct database *d, int epoch_fd, const char *epoch, const char *name, int64_t old_bytes, const struct counts *c,
-		       const unsigned char *bytes, size_t n)
+/* Adds @c to the file @name of the epoch that is @old_bytes long (-1: there is none); @n: the bytes
+ * of @c alone. -EAGAIN: it is not for @c. */
+static int add_to_file(struct database *d, int epoch_fd, const char *epoch, const char *name,
+		       int64_t old_bytes, const struct counts *c, const unsigned char *bytes,
+		       size_t n)
 {
 	_cleanup_(counts_free) struct counts old = {0};
 	_cleanup_free_ unsigned char *merged = NULL;
@@ -135,7 +138,8 @@ static int add_to_file(struct database *d, int epoch_fd, const char *epoch, cons
 		r = database_read(epoch_fd, name, &old, &why);
 		if (r == -EINVAL)
 			database_left_out(d, epoch, name, why.text);
-		if (r == -EINVAL || r == -ENOENT || (r == 0 && !counts_same_image(&old.image, &c->image)))
+		if (r == -EINVAL || r == -ENOENT ||
+		    (r == 0 && !counts_same_image(&old.image, &c->image)))
 			return -EAGAIN;
 		if (r == 0)
 			r = counts_merge(&old, c);
@@ -150,8 +154,9 @@ static int add_to_file(struct database *d, int epoch_fd, const char *epoch, cons
 		bytes = merged;
 	}
 	/* What says how the rest was counted always has room. */
-	r = c->image.kind == COUNTS_SAMPLER || c->image.kind == COUNTS_OTHER ? 0
-									     : budget_take(d, epoch_fd, epoch, c->image.owner, old_bytes, (int64_t)n);
+	r = c->image.kind == COUNTS_SAMPLER || c->image.kind == COUNTS_OTHER
+		    ? 0
+		    : budget_take(d, epoch_fd, epoch, c->image.owner, old_bytes, (int64_t)n);
 	if (r == 0)
 		r = write_whole(d, epoch_fd, name, bytes, n);
 	if (r < 0 && r != -E2BIG)
@@ -159,7 +164,8 @@ static int add_to_file(struct database *d, int epoch_fd, const char *epoch, cons
 	return r;
 }
 
-int database_add_to(struct database *d, int epoch_fd, const char *epoch, struct counts *c, struct error *e)
+int database_add_to(struct database *d, int epoch_fd, const char *epoch, struct counts *c,
+		    struct error *e)
 {
 	_cleanup_free_ unsigned char *bytes = NULL;
 	char name[NAME_MAX + 1] = "";
@@ -187,24 +193,29 @@ int database_add_to(struct database *d, int epoch_fd, const char *epoch, struct 
 	if (r == 0)
 		return fail(e, EEXIST, "'%s/%s' has too many files of one image", d->path, epoch);
 	return fail(e, -r, "cannot write '%s/%s/%s': %s", d->path, epoch, name,
-		    r == -E2BIG ? "its owner's files have no room left in the epoch" : strerror(-r));
+		    r == -E2BIG ? "its owner's files have no room left in the epoch"
+				: strerror(-r));
 }
 
 int epoch_has_counts(const struct dirent *entry)
 {
 	size_t n = strlen(entry->d_name), ending = sizeof(DATABASE_ENDING) - 1;
 
-	return n > ending && entry->d_name[0] != '.' && strcmp(entry->d_name + n - ending, DATABASE_ENDING) == 0;
+	return n > ending && entry->d_name[0] != '.' &&
+	       strcmp(entry->d_name + n - ending, DATABASE_ENDING) == 0;
 }
 
-int database_each_of(struct database *d, const struct database_epoch *epoch, int (*cb)(struct counts *c, void *arg), void *arg, struct error *e)
+int database_each_of(struct database *d, const struct database_epoch *epoch,
+		     int (*cb)(struct counts *c, void *arg), void *arg, struct error *e)
 {
 	_cleanup_close_ int fd = epoch_open(d, epoch->name, false);
 	struct dirent **all = NULL;
 	int n, r = 0;
 
 	if (fd < 0)
-		return fd == -ENOENT ? 0 : fail(e, -fd, "cannot read '%s/%s': %s", d->path, epoch->name, strerror(-fd));
+		return fd == -ENOENT ? 0
+				     : fail(e, -fd, "cannot read '%s/%s': %s", d->path, epoch->name,
+					    strerror(-fd));
 	n = scandirat(fd, ".", &all, epoch_has_counts, alphasort);
 	if (n < 0)
 		return fail(e, errno, "cannot read '%s/%s': %m", d->path, epoch->name);
@@ -215,8 +226,10 @@ int database_each_of(struct database *d, const struct database_epoch *epoch, int
 		if (r == 0) {
 			int got = database_read(fd, all[i]->d_name, &c, &why);
 
-			if (got == 0 && (c.begin_s != epoch->begin_s || c.seconds != epoch->seconds))
-				database_left_out(d, epoch->name, all[i]->d_name, "it is of another epoch");
+			if (got == 0 &&
+			    (c.begin_s != epoch->begin_s || c.seconds != epoch->seconds))
+				database_left_out(d, epoch->name, all[i]->d_name,
+						  "it is of another epoch");
 			else if (got == 0)
 				r = cb(&c, arg);
 			else if (got == -ENOMEM)
@@ -250,7 +263,8 @@ int database_add(struct database *d, struct counts *c, struct error *e)
 	return database_add_to(d, fd, name, c, e);
 }
 
-int database_each(struct database *d, uint64_t from_s, uint64_t to_s, int (*cb)(struct counts *c, void *arg), void *arg, struct error *e)
+int database_each(struct database *d, uint64_t from_s, uint64_t to_s,
+		  int (*cb)(struct counts *c, void *arg), void *arg, struct error *e)
 {
 	_cleanup_free_ struct database_epoch *all = NULL;
 	size_t n;

@@ -32,28 +32,32 @@ struct database {
 	char **said; /* paths of which that was told */
 	size_t n_said;
 	struct budget budget;
-	struct database_epoch *measured; /* owned, in order of time: as they were when prune looked last */
+	struct database_epoch
+		*measured; /* owned, in order of time: as they were when prune looked last */
 	size_t n_measured;
 };
 
 #define DATABASE_ENDING ".counts"
 #define DATABASE_PROFILE ".jsonl"
 #define DATABASE_INODE_BYTES 1024
-#define DATABASE_ASIDE ".new-" /* begins the names of files and directories that are not finished */
+#define DATABASE_ASIDE ".new-" /* begins the names of files and directories that are not finished \
+				*/
 
 /* Tells once that @epoch/@name (or @name, if @epoch is NULL) is left out. */
 void database_left_out(struct database *d, const char *epoch, const char *name, const char *why);
 
 /* Opens a file of an epoch. A negative errno: it is gone, or it was left out. */
 int database_open_file(struct database *d, int epoch_fd, const char *epoch, const char *name);
-/* Reads one file of counts. -ENOENT: there is none; -EINVAL: it is damaged, or no file of counts (@e says it); -ENOMEM and others. *ret is the
- * caller's.
+/* Reads one file of counts. -ENOENT: there is none; -EINVAL: it is damaged, or no file of counts
+ * (@e says it); -ENOMEM and others. *ret is the caller's.
  */
 int database_read(int epoch_fd, const char *name, struct counts *ret, struct error *e);
 /* Adds to the file in a directory that is open; see database_add. @epoch is its name. */
-int database_add_to(struct database *d, int epoch_fd, const char *epoch, struct counts *c, struct error *e);
+int database_add_to(struct database *d, int epoch_fd, const char *epoch, struct counts *c,
+		    struct error *e);
 /* Each file of an epoch; see database_each. */
-int database_each_of(struct database *d, const struct database_epoch *epoch, int (*cb)(struct counts *c, void *arg), void *arg, struct error *e);
+int database_each_of(struct database *d, const struct database_epoch *epoch,
+		     int (*cb)(struct counts *c, void *arg), void *arg, struct error *e);
 
 /* For scandirat(): everything in a directory but itself and its parent. */
 int epoch_any(const struct dirent *entry);
@@ -67,24 +71,27 @@ bool epoch_is_known(uint64_t begin_s, uint64_t seconds);
 bool epoch_parse(const char *name, struct database_epoch *ret);
 /* Makes its directory if there is none, and opens it. A negative errno. */
 int epoch_open(struct database *d, const char *name, bool make);
-/* The epoch that @begin_s belongs to: one of an hour, unless a longer one holds it. -EEXIST: it would hide
- * shorter ones. */
-int epoch_of(struct database *d, uint64_t begin_s, uint64_t seconds, char ret[EPOCH_NAME], struct error *e);
+/* The epoch that @begin_s belongs to: one of an hour, unless a longer one holds it. -EEXIST: it
+ * would hide shorter ones. */
+int epoch_of(struct database *d, uint64_t begin_s, uint64_t seconds, char ret[EPOCH_NAME],
+	     struct error *e);
 /* A directory and the files in it; other things are left there, and the directory with them. */
 int epoch_remove(struct database *d, const char *name);
 /* As database_epochs; those from *ret_n to *ret_all have been replaced. */
-int epochs_list(struct database *d, struct database_epoch **ret, size_t *ret_n, size_t *ret_all, struct error *e);
+int epochs_list(struct database *d, struct database_epoch **ret, size_t *ret_n, size_t *ret_all,
+		struct error *e);
 
 /* What a file of @size bytes takes of a disk, with its inode, about. */
 static inline uint64_t database_cost(int64_t size)
 {
 	return (((uint64_t)size + 4095) & ~4095ULL) + DATABASE_INODE_BYTES;
 }
-/* budget.c: may the file of @owner, one of @epoch that is open, be @size bytes long after it was @before (-1:
- * there was none)? If so, that is taken. -E2BIG. */
-int budget_take(struct database *d, int epoch_fd, const char *epoch, uint32_t owner, int64_t before, int64_t size);
-/* What a file of an image is called: by its build id, else by a hash of what distinguishes it; with its
- * owner, and the number @turn if that is not 0. */
+/* budget.c: may the file of @owner, one of @epoch that is open, be @size bytes long after it was
+ * @before (-1: there was none)? If so, that is taken. -E2BIG. */
+int budget_take(struct database *d, int epoch_fd, const char *epoch, uint32_t owner, int64_t before,
+		int64_t size);
+/* What a file of an image is called: by its build id, else by a hash of what distinguishes it; with
+ * its owner, and the number @turn if that is not 0. */
 void file_name(const struct counts_image *i, int turn, char *ret, size_t size);
 /* The owner that such a name says. */
 uint32_t file_name_owner(const char *name);

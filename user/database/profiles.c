@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Profiles of experiments in a database: files of their own, one for each run, that others write. */
+/* Profiles of experiments in a database: files of their own, one for each run, that others write.
+ */
 #include "database/private.h"
 
 #include "base/cleanup.h"
@@ -18,11 +19,13 @@ int epoch_has_profile(const struct dirent *entry)
 {
 	size_t n = strlen(entry->d_name), ending = sizeof(DATABASE_PROFILE) - 1;
 
-	return n > ending && entry->d_name[0] != '.' && strcmp(entry->d_name + n - ending, DATABASE_PROFILE) == 0;
+	return n > ending && entry->d_name[0] != '.' &&
+	       strcmp(entry->d_name + n - ending, DATABASE_PROFILE) == 0;
 }
 
 /* @base with a number where it is taken; *ret is the caller's. */
-static int free_name(struct database *d, const char *epoch, const char *base, char **ret, struct error *e)
+static int free_name(struct database *d, const char *epoch, const char *base, char **ret,
+		     struct error *e)
 {
 	_cleanup_close_ int fd = epoch_open(d, epoch, true);
 
@@ -43,14 +46,16 @@ static int free_name(struct database *d, const char *epoch, const char *base, ch
 	return fail(e, EEXIST, "'%s/%s' has too many profiles of one time", d->path, epoch);
 }
 
-int database_profile_path(struct database *d, uint64_t now_s, const char *host, char **ret, struct error *e)
+int database_profile_path(struct database *d, uint64_t now_s, const char *host, char **ret,
+			  struct error *e)
 {
 	char epoch[EPOCH_NAME], base[NAME_MAX + 1];
 	int r = epoch_of(d, now_s - now_s % DATABASE_EPOCH_S, DATABASE_EPOCH_S, epoch, e);
 
 	if (r < 0)
 		return r;
-	(void)snprintf(base, sizeof(base), "experiments-%.100s-%llu", host, (unsigned long long)now_s);
+	(void)snprintf(base, sizeof(base), "experiments-%.100s-%llu", host,
+		       (unsigned long long)now_s);
 	/* A host's name is whatever somebody has set it to. */
 	for (char *c = base; *c; c++)
 		if (!isalnum((unsigned char)*c) && *c != '-' && *c != '.')
@@ -58,19 +63,23 @@ int database_profile_path(struct database *d, uint64_t now_s, const char *host, 
 	return free_name(d, epoch, base, ret, e);
 }
 
-static int each_of(struct database *d, const char *epoch, int (*cb)(int fd, const char *path, void *arg), void *arg, struct error *e)
+static int each_of(struct database *d, const char *epoch,
+		   int (*cb)(int fd, const char *path, void *arg), void *arg, struct error *e)
 {
 	_cleanup_close_ int fd = epoch_open(d, epoch, false);
 	struct dirent **all = NULL;
 	int n, r = 0;
 
 	if (fd < 0)
-		return fd == -ENOENT ? 0 : fail(e, -fd, "cannot read '%s/%s': %s", d->path, epoch, strerror(-fd));
+		return fd == -ENOENT ? 0
+				     : fail(e, -fd, "cannot read '%s/%s': %s", d->path, epoch,
+					    strerror(-fd));
 	n = scandirat(fd, ".", &all, epoch_has_profile, alphasort);
 	if (n < 0)
 		return fail(e, errno, "cannot read '%s/%s': %m", d->path, epoch);
 	for (int i = 0; i < n; i++) {
-		_cleanup_close_ int file = r == 0 ? database_open_file(d, fd, epoch, all[i]->d_name) : -1;
+		_cleanup_close_ int file =
+			r == 0 ? database_open_file(d, fd, epoch, all[i]->d_name) : -1;
 		_cleanup_free_ char *path = NULL;
 
 		if (file >= 0 && asprintf(&path, "%s/%s/%s", d->path, epoch, all[i]->d_name) < 0) {
@@ -85,7 +94,8 @@ static int each_of(struct database *d, const char *epoch, int (*cb)(int fd, cons
 	return r;
 }
 
-int database_each_profile(struct database *d, uint64_t from_s, uint64_t to_s, int (*cb)(int fd, const char *path, void *arg), void *arg,
+int database_each_profile(struct database *d, uint64_t from_s, uint64_t to_s,
+			  int (*cb)(int fd, const char *path, void *arg), void *arg,
 			  struct error *e)
 {
 	_cleanup_free_ struct database_epoch *all = NULL;
@@ -127,7 +137,8 @@ int database_add_profile(struct database *d, int fd, const char *path, struct er
 		return fail(e, EINVAL, "'%s' is in no epoch", path);
 	*base++ = '\0';
 	directory = strrchr(copy, '/');
-	if (!epoch_parse(directory ? directory + 1 : copy, &epoch) || strlen(base) <= strlen(DATABASE_PROFILE))
+	if (!epoch_parse(directory ? directory + 1 : copy, &epoch) ||
+	    strlen(base) <= strlen(DATABASE_PROFILE))
 		return fail(e, EINVAL, "'%s' is in no epoch", path);
 	base[strlen(base) - strlen(DATABASE_PROFILE)] = '\0';
 	r = epoch_of(d, epoch.begin_s, epoch.seconds, name, e);

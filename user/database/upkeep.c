@@ -47,14 +47,15 @@ void database_measure(struct database *d, struct database_epoch *x)
 	free((void *)all);
 }
 
-/* Measures those of @all that have changed since the last time. In the newest ones profiles of experiments can
- * have grown, which no directory shows. */
+/* Measures those of @all that have changed since the last time. In the newest ones profiles of
+ * experiments can have grown, which no directory shows. */
 static void measure_all(struct database *d, struct database_epoch *all, size_t n)
 {
 	for (size_t i = 0, at = 0; i < n; i++) {
 		while (at < d->n_measured && strcmp(d->measured[at].name, all[i].name) < 0)
 			at++;
-		if (i + 2 < n && at < d->n_measured && strcmp(d->measured[at].name, all[i].name) == 0 &&
+		if (i + 2 < n && at < d->n_measured &&
+		    strcmp(d->measured[at].name, all[i].name) == 0 &&
 		    d->measured[at].changed_ns == changed_ns(d, all[i].name))
 			all[i] = d->measured[at];
 		else
@@ -62,7 +63,8 @@ static void measure_all(struct database *d, struct database_epoch *all, size_t n
 	}
 }
 
-int database_prune(struct database *d, uint64_t before_s, uint64_t most_bytes, size_t *ret_n, struct error *e)
+int database_prune(struct database *d, uint64_t before_s, uint64_t most_bytes, size_t *ret_n,
+		   struct error *e)
 {
 	struct database_epoch *all = NULL;
 	uint64_t bytes = 0;
@@ -116,12 +118,14 @@ static int add_one(struct counts *c, void *arg)
 	return database_add_to(x->d, x->fd, x->aside, c, x->e);
 }
 
-/* The profiles of experiments go over as they are. Those that are left out keep the day from being compacted. */
+/* The profiles of experiments go over as they are. Those that are left out keep the day from being
+ * compacted. */
 static int link_profiles(struct database *d, const char *from, int to)
 {
 	_cleanup_close_ int fd = epoch_open(d, from, false);
 	struct dirent **all = NULL;
-	int n = fd < 0 ? fd : scandirat(fd, ".", &all, epoch_has_profile, NULL), r = n < 0 ? -errno : 0;
+	int n = fd < 0 ? fd : scandirat(fd, ".", &all, epoch_has_profile, NULL),
+	    r = n < 0 ? -errno : 0;
 
 	for (int i = 0; i < n; i++) {
 		_cleanup_close_ int file = database_open_file(d, fd, from, all[i]->d_name);
@@ -134,10 +138,13 @@ static int link_profiles(struct database *d, const char *from, int to)
 	return r;
 }
 
-/* Of the epochs @all, which are those of one day, one: it is complete when it gets its name, and in force from then on. */
-static int compact_day(struct database *d, const struct database_epoch *all, size_t n, struct error *e)
+/* Of the epochs @all, which are those of one day, one: it is complete when it gets its name, and in
+ * force from then on. */
+static int compact_day(struct database *d, const struct database_epoch *all, size_t n,
+		       struct error *e)
 {
-	struct database_epoch day = {.begin_s = all[0].begin_s - all[0].begin_s % DATABASE_DAY_S, .seconds = DATABASE_DAY_S};
+	struct database_epoch day = {.begin_s = all[0].begin_s - all[0].begin_s % DATABASE_DAY_S,
+				     .seconds = DATABASE_DAY_S};
 	struct compacting x = {.d = d, .day = &day, .e = e};
 	char aside[sizeof(day.name) + sizeof(DATABASE_ASIDE)];
 	size_t left_out = d->left_out;
@@ -153,11 +160,14 @@ static int compact_day(struct database *d, const struct database_epoch *all, siz
 	for (size_t i = 0; i < n && r == 0; i++) {
 		r = database_each_of(d, &all[i], add_one, &x, e);
 		if (r == 0 && link_profiles(d, all[i].name, x.fd) < 0)
-			r = fail(e, errno, "cannot link what is in '%s/%s': %m", d->path, all[i].name);
+			r = fail(e, errno, "cannot link what is in '%s/%s': %m", d->path,
+				 all[i].name);
 	}
 	(void)close(x.fd);
 	if (r == 0 && d->left_out > left_out)
-		r = fail(e, EINVAL, "the day that begins with '%s/%s' is not compacted: a damaged file in it would be lost; move that away first",
+		r = fail(e, EINVAL,
+			 "the day that begins with '%s/%s' is not compacted: a damaged file in it "
+			 "would be lost; move that away first",
 			 d->path, all[0].name);
 	if (r == 0 && (renameat(d->fd, aside, d->fd, day.name) < 0 || fsync(d->fd) < 0))
 		r = fail(e, errno, "cannot make '%s/%s': %m", d->path, day.name);
@@ -183,7 +193,8 @@ int database_compact(struct database *d, uint64_t before_s, size_t *ret_n, struc
 		uint64_t day = all[i].begin_s / DATABASE_DAY_S;
 
 		end = i + 1;
-		while (end < n && all[end].begin_s / DATABASE_DAY_S == day && all[end].seconds < DATABASE_DAY_S)
+		while (end < n && all[end].begin_s / DATABASE_DAY_S == day &&
+		       all[end].seconds < DATABASE_DAY_S)
 			end++;
 		if (all[i].seconds >= DATABASE_DAY_S || (day + 1) * DATABASE_DAY_S > before_s)
 			continue;

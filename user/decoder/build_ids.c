@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Build ids of files that are not looked into otherwise, as `cozbpf collect` needs them of each file in which
- * code was found. One process without rights reads those of all files. */
+/* Build ids of files that are not looked into otherwise, as `cozbpf collect` needs them of each
+ * file in which code was found. One process without rights reads those of all files. */
 #include "decoder/private.h"
 #include "elf/object.h"
 #include "elf/readers.h"
@@ -65,7 +65,8 @@ char *decoder_build_id(int fd)
 	r = ask(fd, &answer);
 	(void)pthread_mutex_unlock(&ids.lock);
 	/* It becomes part of a file's name. */
-	if (r < 0 || answer.text[strspn(answer.text, "0123456789abcdef")] || answer.text[sizeof(answer.text) - 1])
+	if (r < 0 || answer.text[strspn(answer.text, "0123456789abcdef")] ||
+	    answer.text[sizeof(answer.text) - 1])
 		answer.text[0] = '\0';
 	return strdup(answer.text);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The side that asks. A process without rights, made early, makes the decoders: they are born small, whatever this process holds by then. */
+/* The side that asks. A process without rights, made early, makes the decoders: they are born
+ * small, whatever this process holds by then. */
 #include "decoder/private.h"
 #include "elf/debug_find.h"
 #include "dwarf/lines.h"
@@ -25,7 +26,8 @@
 #define MEMORY_BYTES (2ULL << 30)
 #define CPU_S 10
 #define WALL_S 60
-/* More than the largest programs take. A program whose files are many and slow must not hold us up for hours. */
+/* More than the largest programs take. A program whose files are many and slow must not hold us up
+ * for hours. */
 #define TOTAL_S 300
 #define TOTAL_BYTES (4ULL << 30)
 #define USUAL_LIMITS                                              \
@@ -90,9 +92,12 @@ int decoder_start(const struct decoder_limits *l, struct error *e)
 	decoder_stop();
 	if (r == -EPERM)
 		return fail(e, EPERM,
-			    "cannot start the decoder of debug information: it cannot give up root's rights; run cozbpf as another "
+			    "cannot start the decoder of debug information: it cannot give up "
+			    "root's rights; run cozbpf as another "
 			    "user, or with CAP_SETUID and CAP_SETGID outside of a user namespace");
-	return fail(e, -r, "cannot start the decoder of debug information as a process without rights: %s", strerror(-r));
+	return fail(e, -r,
+		    "cannot start the decoder of debug information as a process without rights: %s",
+		    strerror(-r));
 }
 
 void decoder_stop(void)
@@ -121,11 +126,13 @@ int decoder_adopt(struct elf_object *o, int fd)
 	o->decoder = malloc(sizeof(*o->decoder));
 	if (!o->decoder)
 		return -ENOMEM;
-	*o->decoder = (struct decoder){.state = fd < 0 ? DECODER_NOT_STARTED : DECODER_RUNNING, .process = {.fd = fd, .pidfd = -1}};
+	*o->decoder = (struct decoder){.state = fd < 0 ? DECODER_NOT_STARTED : DECODER_RUNNING,
+				       .process = {.fd = fd, .pidfd = -1}};
 	return 0;
 }
 
-static int pass_file(int fd, const struct elf_object *o, const struct debug_options *options, const char *path, uint64_t deadline_ns)
+static int pass_file(int fd, const struct elf_object *o, const struct debug_options *options,
+		     const char *path, uint64_t deadline_ns)
 {
 	_cleanup_close_ int file = debug_open_named(o, options, path);
 	int32_t status = file < 0 ? file : 0;
@@ -147,7 +154,9 @@ static int read_message(int fd, uint64_t deadline_ns, struct decoder_reply *r)
 
 	if (err < 0)
 		return err;
-	if (h->kind == DECODER_OPEN ? h->size[0] >= PATH_MAX : h->kind != DECODER_RESULT || h->status > 0 || h->status < -MAX_ERRNO)
+	if (h->kind == DECODER_OPEN
+		    ? h->size[0] >= PATH_MAX
+		    : h->kind != DECODER_RESULT || h->status > 0 || h->status < -MAX_ERRNO)
 		return -EBADMSG;
 	for (int i = 0; i < DECODER_BLOBS; i++)
 		if (h->size[i] > MAX_REPLY || (r->bytes += h->size[i]) > MAX_REPLY)
@@ -155,7 +164,8 @@ static int read_message(int fd, uint64_t deadline_ns, struct decoder_reply *r)
 	for (int i = 0; err == 0 && i < DECODER_BLOBS; i++) {
 		size_t n = h->size[i];
 
-		/* Memory that nothing is written to costs nothing: a size that is only claimed is harmless. */
+		/* Memory that nothing is written to costs nothing: a size that is only claimed is
+		 * harmless. */
 		r->blobs[i] = malloc(n + 1);
 		if (!r->blobs[i])
 			return -ENOMEM;
@@ -166,7 +176,8 @@ static int read_message(int fd, uint64_t deadline_ns, struct decoder_reply *r)
 	return err;
 }
 
-int decoder_read_reply(int fd, const struct elf_object *o, const struct debug_options *options, uint64_t deadline_ns, struct decoder_reply *ret)
+int decoder_read_reply(int fd, const struct elf_object *o, const struct debug_options *options,
+		       uint64_t deadline_ns, struct decoder_reply *ret)
 {
 	int err;
 
@@ -184,7 +195,8 @@ int decoder_read_reply(int fd, const struct elf_object *o, const struct debug_op
 
 static uint64_t time_left(void)
 {
-	uint64_t total = limits.total_s * NSEC_PER_SEC, waited = __atomic_load_n(&waited_ns, __ATOMIC_RELAXED);
+	uint64_t total = limits.total_s * NSEC_PER_SEC,
+		 waited = __atomic_load_n(&waited_ns, __ATOMIC_RELAXED);
 
 	return waited < total ? total - waited : 0;
 }
@@ -212,7 +224,8 @@ int decoder_distrust(const struct elf_object *o, struct error *e)
 	return give_up(o, "the process that decodes it gave impossible answers", e);
 }
 
-int decoder_make(struct decoder *d, enum decoder_op op, int file, const char *name, size_t size, uint64_t until_ns)
+int decoder_make(struct decoder *d, enum decoder_op op, int file, const char *name, size_t size,
+		 uint64_t until_ns)
 {
 	struct decoder_request q = {.op = op, .size = (uint32_t)size};
 	struct made *p = &d->process;
@@ -243,11 +256,13 @@ static int make_for(const struct elf_object *o, uint64_t until)
 		return -ENOMEM;
 	decoder_put(f, o->path);
 	(void)fputs(o->called ? o->called : "", f);
-	return fclose(f) == 0 ? decoder_make(o->decoder, DECODER_OBJECT, o->fd, names, size, until) : -ENOMEM;
+	return fclose(f) == 0 ? decoder_make(o->decoder, DECODER_OBJECT, o->fd, names, size, until)
+			      : -ENOMEM;
 }
 
-int decoder_ask(const struct elf_object *o, const struct debug_options *options, const struct decoder_request *q, const void *payload,
-		struct decoder_reply *ret, struct error *e)
+int decoder_ask(const struct elf_object *o, const struct debug_options *options,
+		const struct decoder_request *q, const void *payload, struct decoder_reply *ret,
+		struct error *e)
 {
 	uint64_t from = clock_monotonic_ns(), until = decoder_deadline(limits.wall_s);
 	struct decoder *d;
@@ -272,7 +287,8 @@ int decoder_ask(const struct elf_object *o, const struct debug_options *options,
 		return decoder_distrust(o, e);
 	if (r < 0)
 		return give_up(o,
-			       time_left() ? "the process that decodes it ended (it crashed, or took too much memory or time)"
+			       time_left() ? "the process that decodes it ended (it crashed, or "
+					     "took too much memory or time)"
 					   : "the program's files together take too long to decode",
 			       e);
 	d->bytes += ret->bytes;
@@ -283,7 +299,8 @@ int decoder_ask(const struct elf_object *o, const struct debug_options *options,
 	if (ret->head.status < 0 && *ret->blobs[BLOB_TEXT])
 		(void)fail(e, -ret->head.status, "%s", (const char *)ret->blobs[BLOB_TEXT]);
 	else if (ret->head.status < 0)
-		(void)fail(e, -ret->head.status, "%s: the process that decodes it gave up: %s", o->path, strerror(-ret->head.status));
+		(void)fail(e, -ret->head.status, "%s: the process that decodes it gave up: %s",
+			   o->path, strerror(-ret->head.status));
 	return 0;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Line tables whose units a decoder reads: asks for them, and checks what comes back before anything is searched in it. */
+/* Line tables whose units a decoder reads: asks for them, and checks what comes back before
+ * anything is searched in it. */
 #include "decoder/private.h"
 #include "dwarf/lines_private.h"
 #include "elf/object_private.h"
@@ -43,7 +44,8 @@ static bool elements(const struct decoder_reply *r, size_t size, size_t *ret)
 static bool index_is_sound(const struct unit_range *all, size_t n, size_t n_units)
 {
 	for (size_t i = 0; i < n; i++)
-		if (all[i].hi < all[i].lo || all[i].unit >= n_units || (i && (all[i].lo < all[i - 1].lo || all[i].lo < all[i - 1].hi)))
+		if (all[i].hi < all[i].lo || all[i].unit >= n_units ||
+		    (i && (all[i].lo < all[i - 1].lo || all[i].lo < all[i - 1].hi)))
 			return false;
 	return n > 0;
 }
@@ -52,7 +54,8 @@ static int take_table(struct line_table *t, struct decoder_reply *r)
 {
 	size_t n;
 
-	if (!elements(r, sizeof(*t->index), &n) || r->head.a > MAX_UNITS || !index_is_sound((const void *)r->blobs[BLOB_ARRAY], n, r->head.a))
+	if (!elements(r, sizeof(*t->index), &n) || r->head.a > MAX_UNITS ||
+	    !index_is_sound((const void *)r->blobs[BLOB_ARRAY], n, r->head.a))
 		return -EBADMSG;
 	t->units = calloc(r->head.a, sizeof(*t->units));
 	t->debug_path = strdup((const char *)r->blobs[BLOB_MORE]);
@@ -87,14 +90,17 @@ static int open_table(struct line_table *t, struct error *e)
 	if (err == -EBADMSG)
 		err = decoder_distrust(t->object, e);
 	else if (err == -ENOMEM)
-		(void)fail(e, ENOMEM, "%s: out of memory for its debug information", t->object->path);
+		(void)fail(e, ENOMEM, "%s: out of memory for its debug information",
+			   t->object->path);
 	return err;
 }
 
-/* Asks for an array of elements of @size bytes, which @sound checks. 0: it is ret->blobs[BLOB_ARRAY], of *ret_n elements. Else nothing is
- * available (-EIO: no decoder any more). */
-static int ask(struct line_table *t, const struct decoder_request *q, const void *payload, size_t size,
-	       bool (*sound)(const struct line_table *t, const void *all, size_t n), struct decoder_reply *ret, size_t *ret_n)
+/* Asks for an array of elements of @size bytes, which @sound checks. 0: it is
+ * ret->blobs[BLOB_ARRAY], of *ret_n elements. Else nothing is available (-EIO: no decoder any
+ * more). */
+static int ask(struct line_table *t, const struct decoder_request *q, const void *payload,
+	       size_t size, bool (*sound)(const struct line_table *t, const void *all, size_t n),
+	       struct decoder_reply *ret, size_t *ret_n)
 {
 	struct error why = {.text = ""};
 	int err;
@@ -108,7 +114,8 @@ static int ask(struct line_table *t, const struct decoder_request *q, const void
 	}
 	take_warning(t, ret);
 	err = ret->head.status;
-	if (!take_names(t, ret) || (err == 0 && !(elements(ret, size, ret_n) && sound(t, ret->blobs[BLOB_ARRAY], *ret_n)))) {
+	if (!take_names(t, ret) || (err == 0 && !(elements(ret, size, ret_n) &&
+						  sound(t, ret->blobs[BLOB_ARRAY], *ret_n)))) {
 		err = decoder_distrust(t->object, &why);
 		line_table_warn(t, "%s", why.text);
 	}
@@ -117,7 +124,8 @@ static int ask(struct line_table *t, const struct decoder_request *q, const void
 
 /* The array that @op asks for of a unit becomes the caller's; NULL: there is none. */
 static void *ask_unit(struct line_table *t, uint32_t op, const struct line_unit *u, size_t size,
-		      bool (*sound)(const struct line_table *t, const void *all, size_t n), size_t *ret_n)
+		      bool (*sound)(const struct line_table *t, const void *all, size_t n),
+		      size_t *ret_n)
 {
 	struct decoder_request q = {.op = op, .a = (uint64_t)(u - t->units)};
 	_cleanup_(decoder_reply_free) struct decoder_reply r = {0};
@@ -151,7 +159,8 @@ static bool rows_are_sound(const struct line_table *t, const void *all, size_t n
 	const struct line_row *rows = all;
 
 	for (size_t i = 0; i < n; i++)
-		if ((i && rows[i].addr < rows[i - 1].addr) || (rows[i].line && rows[i].file >= t->n_files))
+		if ((i && rows[i].addr < rows[i - 1].addr) ||
+		    (rows[i].line && rows[i].file >= t->n_files))
 			return false;
 	return !n || rows[n - 1].end;
 }
@@ -175,7 +184,8 @@ static bool inlined_is_sound(const struct line_table *t, const void *answer, siz
 
 static bool read_inlined(struct line_table *t, struct line_unit *u, uint64_t most)
 {
-	struct decoder_request q = {.op = DECODER_INLINED, .a = (uint64_t)(u - t->units), .b = most};
+	struct decoder_request q = {
+		.op = DECODER_INLINED, .a = (uint64_t)(u - t->units), .b = most};
 	_cleanup_(decoder_reply_free) struct decoder_reply r = {0};
 	const struct wire_inlined *all;
 	size_t n;
@@ -193,7 +203,8 @@ static bool read_inlined(struct line_table *t, struct line_unit *u, uint64_t mos
 
 		x->range = (struct addr_range){all->lo, all->hi};
 		if (all->file != NO_FILE)
-			x->call = (struct line_location){.file = t->files[all->file]->name, .line = all->line};
+			x->call = (struct line_location){.file = t->files[all->file]->name,
+							 .line = all->line};
 	}
 	return true;
 }
@@ -208,9 +219,12 @@ static bool statements_are_sound(const struct line_table *t, const void *all, si
 	return n > 0;
 }
 
-static int find_statements(struct line_table *t, const char *file, uint32_t line, uint64_t **ret, size_t *ret_n, uint32_t *ret_nearest)
+static int find_statements(struct line_table *t, const char *file, uint32_t line, uint64_t **ret,
+			   size_t *ret_n, uint32_t *ret_nearest)
 {
-	struct decoder_request q = {.op = DECODER_STATEMENTS, .a = line, .size = (uint32_t)strnlen(file, DECODER_MAX_PAYLOAD)};
+	struct decoder_request q = {.op = DECODER_STATEMENTS,
+				    .a = line,
+				    .size = (uint32_t)strnlen(file, DECODER_MAX_PAYLOAD)};
 	_cleanup_(decoder_reply_free) struct decoder_reply r = {0};
 	size_t n;
 	int err = ask(t, &q, file, sizeof(**ret), statements_are_sound, &r, &n);

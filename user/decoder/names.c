@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Readable names. The library that makes them takes for ever over some names, and has had errors that a name can use: a process without rights
- * calls it. One is enough. */
+/* Readable names. The library that makes them takes for ever over some names, and has had errors
+ * that a name can use: a process without rights calls it. One is enough. */
 #include "decoder/private.h"
 #include "elf/demangle.h"
 
@@ -19,7 +19,8 @@
 #define ANSWER_S 1 /* a name takes microseconds, but the machine may be busy */
 #define MOST_FAILURES 8
 
-static_assert(DEMANGLE_BATCH * DEMANGLE_MAX_NAME <= DECODER_MAX_PAYLOAD, "names of a batch are one request");
+static_assert(DEMANGLE_BATCH * DEMANGLE_MAX_NAME <= DECODER_MAX_PAYLOAD,
+	      "names of a batch are one request");
 
 static struct {
 	pthread_mutex_t lock;
@@ -41,7 +42,8 @@ bool decoder_serve_names(int client, const struct decoder_limits *limits)
 	uint32_t size32;
 	FILE *f;
 
-	if (message_read(client, &q, sizeof(q), 0) < 0 || !(all = decoder_read_payload(client, q.size)))
+	if (message_read(client, &q, sizeof(q), 0) < 0 ||
+	    !(all = decoder_read_payload(client, q.size)))
 		return false;
 	sandbox_allow_time(limits->cpu_s);
 	f = open_memstream(&answer, &size);
@@ -53,10 +55,12 @@ bool decoder_serve_names(int client, const struct decoder_limits *limits)
 	if (!f || fclose(f) != 0)
 		return false;
 	size32 = (uint32_t)size;
-	return message_send(client, &size32, sizeof(size32), 0) == 0 && message_send(client, answer, size, 0) == 0;
+	return message_send(client, &size32, sizeof(size32), 0) == 0 &&
+	       message_send(client, answer, size, 0) == 0;
 }
 
-static int send_names(int fd, const char *const *list, size_t n, bool arguments, bool result, uint64_t until)
+static int send_names(int fd, const char *const *list, size_t n, bool arguments, bool result,
+		      uint64_t until)
 {
 	struct decoder_request q = {.op = DECODER_NAMES, .a = arguments, .b = result};
 	_cleanup_free_ char *all = NULL;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the files of this package share.
  *
- * A decoder and its client talk over a stream socket. The client sends a request, the decoder answers with a head and some blobs; in between
- * it may ask for files to be opened. Nothing in an answer is trusted: the code that unpacks one checks every number in it. */
+ * A decoder and its client talk over a stream socket. The client sends a request, the decoder
+ * answers with a head and some blobs; in between it may ask for files to be opened. Nothing in an
+ * answer is trusted: the code that unpacks one checks every number in it. */
 #pragma once
 
 #include "decoder/decoder.h"
@@ -21,19 +22,22 @@ struct cfi_table;
 struct error;
 
 enum decoder_op {
-	DECODER_OBJECT,	    /* the first: the payload is its name and, behind a zero, what its file is called; the file comes along */
-	DECODER_SYMBOLS,    /* the payload has the options */
-	DECODER_CFI,	    /* a: at most so many rows */
-	DECODER_LINES,	    /* the payload has the options */
-	DECODER_FILES,	    /* a: unit */
-	DECODER_ROWS,	    /* a: unit */
-	DECODER_INLINED,    /* a: unit, b: at most so many bytes of entries */
+	DECODER_OBJECT,	 /* the first: the payload is its name and, behind a zero, what its file is
+			    called; the file comes along */
+	DECODER_SYMBOLS, /* the payload has the options */
+	DECODER_CFI,	 /* a: at most so many rows */
+	DECODER_LINES,	 /* the payload has the options */
+	DECODER_FILES,	 /* a: unit */
+	DECODER_ROWS,	 /* a: unit */
+	DECODER_INLINED, /* a: unit, b: at most so many bytes of entries */
 	DECODER_STATEMENTS, /* a: line; the payload is the file */
-	DECODER_NAMES,	    /* the first, without a payload, of a process that makes names readable, and all that follow. Payload: names, each with
-			     * its end; a: with arguments, b: with the result. The answer: a size (uint32_t) and as many texts, empty ones
-			     * for names that are not made readable */
-	DECODER_BUILD_IDS,  /* the first, without a payload, of a process that reads build ids. What follows are files, each with a byte;
-			     * the answer is a struct wire_build_id */
+	DECODER_NAMES, /* the first, without a payload, of a process that makes names readable, and
+			* all that follow. Payload: names, each with its end; a: with arguments, b:
+			* with the result. The answer: a size (uint32_t) and as many texts, empty
+			* ones for names that are not made readable */
+	DECODER_BUILD_IDS, /* the first, without a payload, of a process that reads build ids. What
+			    * follows are files, each with a byte; the answer is a struct
+			    * wire_build_id */
 };
 
 struct decoder_request {
@@ -47,8 +51,8 @@ enum decoder_kind {
 	DECODER_OPEN, /* open the file whose name is the only blob */
 };
 
-/* Blobs of a result: the arrays, names of files that the client has not heard of, text: what went wrong, or a warning; and with symbols, where
- * functions are. */
+/* Blobs of a result: the arrays, names of files that the client has not heard of, text: what went
+ * wrong, or a warning; and with symbols, where functions are. */
 enum { BLOB_ARRAY, BLOB_MORE, BLOB_NAMES, BLOB_TEXT, BLOB_EXTENTS, DECODER_BLOBS };
 
 struct decoder_head {
@@ -72,25 +76,34 @@ struct decoder {
 	struct made process;
 	uint64_t bytes; /* of its answers */
 };
-/* Makes the process, which is for @op (DECODER_OBJECT, DECODER_NAMES or DECODER_BUILD_IDS), gives it @file (-1: none) and @name of @size bytes, and
- * learns who it is. After a negative errno decoder_end is to be called. */
-int decoder_make(struct decoder *d, enum decoder_op op, int file, const char *name, size_t size, uint64_t until_ns);
+/* Makes the process, which is for @op (DECODER_OBJECT, DECODER_NAMES or DECODER_BUILD_IDS), gives
+ * it @file (-1: none) and @name of @size bytes, and learns who it is. After a negative errno
+ * decoder_end is to be called. */
+int decoder_make(struct decoder *d, enum decoder_op op, int file, const char *name, size_t size,
+		 uint64_t until_ns);
 void decoder_end(struct decoder *d);
-/* Until when to wait for an answer that may take @wall_s; and: it was waited for since then. Called by all threads. */
+/* Until when to wait for an answer that may take @wall_s; and: it was waited for since then. Called
+ * by all threads. */
 uint64_t decoder_deadline(unsigned int wall_s);
 void decoder_waited(uint64_t since_ns);
-/* 0: *ret, to be freed, has the answer, which may be an error's (head.status, with @e set). -EIO: there is no decoder any more; @e says so.
- * Files that the decoder asks for are opened by debug_open_named. */
-int decoder_ask(const struct elf_object *o, const struct debug_options *options, const struct decoder_request *q, const void *payload,
-		struct decoder_reply *ret, struct error *e);
-/* There was one, and it is of no use any more: asking it again says so again, for each of what may be millions of units. */
+/* 0: *ret, to be freed, has the answer, which may be an error's (head.status, with @e set). -EIO:
+ * there is no decoder any more; @e says so. Files that the decoder asks for are opened by
+ * debug_open_named. */
+int decoder_ask(const struct elf_object *o, const struct debug_options *options,
+		const struct decoder_request *q, const void *payload, struct decoder_reply *ret,
+		struct error *e);
+/* There was one, and it is of no use any more: asking it again says so again, for each of what may
+ * be millions of units. */
 bool decoder_is_gone(const struct elf_object *o);
 /* An answer made no sense: ends the decoder. Returns -EIO and says so. */
 int decoder_distrust(const struct elf_object *o, struct error *e);
-/* What the payload of DECODER_SYMBOLS and DECODER_LINES is; the caller frees. @o may be NULL. NULL: out of memory. */
+/* What the payload of DECODER_SYMBOLS and DECODER_LINES is; the caller frees. @o may be NULL. NULL:
+ * out of memory. */
 char *decoder_pack_options(const struct debug_options *o, size_t *ret_n);
-/* Reads one answer about @o, opening files as asked. What the tests drive: -EPIPE and others as above. */
-int decoder_read_reply(int fd, const struct elf_object *o, const struct debug_options *options, uint64_t deadline_ns, struct decoder_reply *ret);
+/* Reads one answer about @o, opening files as asked. What the tests drive: -EPIPE and others as
+ * above. */
+int decoder_read_reply(int fd, const struct elf_object *o, const struct debug_options *options,
+		       uint64_t deadline_ns, struct decoder_reply *ret);
 /* For tests: @fd speaks as the object's decoder. It is taken over. -ENOMEM */
 int decoder_adopt(struct elf_object *o, int fd);
 
@@ -99,12 +112,15 @@ void decoder_put(FILE *to, const char *text);
 /* For struct elf_readers. */
 void decoder_demangle(const char *const *list, size_t n, bool arguments, bool result, char **ret);
 void decoder_names_stop(void);
-bool decoder_serve_names(int client, const struct decoder_limits *limits); /* one request. False: the client is gone */
+bool decoder_serve_names(
+	int client,
+	const struct decoder_limits *limits); /* one request. False: the client is gone */
 
 /* build_ids.c. For struct elf_readers. */
 char *decoder_build_id(int fd);
 void decoder_build_ids_stop(void);
-bool decoder_serve_build_ids(int client, const struct decoder_limits *limits); /* as decoder_serve_names */
+bool decoder_serve_build_ids(int client,
+			     const struct decoder_limits *limits); /* as decoder_serve_names */
 
 /* serve.c: the payload of a request, with a zero byte behind it, or NULL; the caller frees. */
 char *decoder_read_payload(int from, uint32_t size);
@@ -113,7 +129,8 @@ _Noreturn void decoder_serve(int fd, const struct decoder_limits *limits);
 
 /* Unpacking answers, for struct elf_readers and struct line_readers. symbols.c, lines.c. */
 int decoder_symbols(const struct elf_object *o);
-int decoder_cfi(const struct elf_object *o, size_t max_rows, struct cfi_table *ret, struct error *e);
+int decoder_cfi(const struct elf_object *o, size_t max_rows, struct cfi_table *ret,
+		struct error *e);
 extern const struct line_readers decoder_lines;
 
 /* What symbols look like on the way. Names are offsets in the blob BLOB_MORE. */

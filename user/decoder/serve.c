@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The side that decodes: one object's, with the code that reads it where there are no decoders; or names. Has no rights, and may be anybody's
- * once the object has been read. */
+/* The side that decodes: one object's, with the code that reads it where there are no decoders; or
+ * names. Has no rights, and may be anybody's once the object has been read. */
 #include "elf/cfi.h"
 #include "elf/debug_file.h"
 #include "decoder/private.h"
@@ -45,7 +45,8 @@ static int send_answer(struct answer *a)
 }
 
 /* Through the client, who knows object and options. */
-static int open_named(const struct elf_object *o, const struct debug_options *options, const char *path)
+static int open_named(const struct elf_object *o, const struct debug_options *options,
+		      const char *path)
 {
 	struct answer a = {.head = {.kind = DECODER_OPEN}};
 	int32_t status;
@@ -98,7 +99,8 @@ static int set_names(struct server *s, struct answer *a)
 	return 0;
 }
 
-static int put_symbol(struct wire_symbol *out, const struct symbol *s, char *strings, size_t *at, size_t room)
+static int put_symbol(struct wire_symbol *out, const struct symbol *s, char *strings, size_t *at,
+		      size_t room)
 {
 	size_t name = strlen(s->name) + 1, own = strlen(s->own) + 1;
 
@@ -152,7 +154,8 @@ static int serve_symbols(struct server *s, const struct debug_options *options, 
 	return r;
 }
 
-static int serve_cfi(struct server *s, const struct decoder_request *q, struct answer *a, struct error *e)
+static int serve_cfi(struct server *s, const struct decoder_request *q, struct answer *a,
+		     struct error *e)
 {
 	struct cfi_table t;
 	int r = cfi_table_read(s->object, q->a, &t, e);
@@ -170,7 +173,8 @@ static int take_options(const char *words, size_t n, struct debug_options *ret)
 	const char ***list = &ret->debug_dirs;
 	size_t *count = &ret->n_debug_dirs;
 
-	*ret = (struct debug_options){.debug_dirs = calloc(n + 1, sizeof(char *)), .prefixes = calloc(n + 1, sizeof(char *))};
+	*ret = (struct debug_options){.debug_dirs = calloc(n + 1, sizeof(char *)),
+				      .prefixes = calloc(n + 1, sizeof(char *))};
 	if (!ret->debug_dirs || !ret->prefixes)
 		return -ENOMEM;
 	for (size_t at = 0; at < n; at += strlen(words + at) + 1) {
@@ -212,13 +216,15 @@ static int serve_inlined(struct server *s, struct line_unit *u, uint64_t most, s
 	for (size_t i = 0; i < u->n_inlined; i++) {
 		const struct line_inlined *x = &u->inlined[i];
 
-		all[i] = (struct wire_inlined){x->range.lo, x->range.hi, line_inlined_file(x), x->call.line};
+		all[i] = (struct wire_inlined){x->range.lo, x->range.hi, line_inlined_file(x),
+					       x->call.line};
 	}
 	set_array(a, BLOB_ARRAY, all, u->n_inlined * sizeof(*all));
 	return 0;
 }
 
-static int serve_statements(struct server *s, const struct decoder_request *q, const char *file, struct answer *a)
+static int serve_statements(struct server *s, const struct decoder_request *q, const char *file,
+			    struct answer *a)
 {
 	uint32_t nearest = 0;
 	uint64_t *all;
@@ -227,7 +233,8 @@ static int serve_statements(struct server *s, const struct decoder_request *q, c
 
 	a->head.a = nearest;
 	if (r == -ENOTUNIQ)
-		set_array(a, BLOB_MORE, line_table_several(s->lines), strlen(line_table_several(s->lines)));
+		set_array(a, BLOB_MORE, line_table_several(s->lines),
+			  strlen(line_table_several(s->lines)));
 	if (r < 0)
 		return r;
 	a->owned[BLOB_ARRAY] = all;
@@ -253,10 +260,13 @@ static int serve_unit(struct server *s, const struct decoder_request *q, struct 
 	return 0;
 }
 
-/* @payload has a zero byte behind it. Options are kept, as what was opened with them is: this is one object's decoder. */
-static int serve(struct server *s, const struct decoder_request *q, char **payload, struct answer *a, struct error *e)
+/* @payload has a zero byte behind it. Options are kept, as what was opened with them is: this is
+ * one object's decoder. */
+static int serve(struct server *s, const struct decoder_request *q, char **payload,
+		 struct answer *a, struct error *e)
 {
-	struct debug_options *options = q->op == DECODER_SYMBOLS ? &s->symbol_options : &s->line_options;
+	struct debug_options *options =
+		q->op == DECODER_SYMBOLS ? &s->symbol_options : &s->line_options;
 	int r = 0;
 
 	if ((q->op == DECODER_SYMBOLS || q->op == DECODER_LINES) && !options->debug_dirs)
@@ -293,7 +303,8 @@ static bool one_request(struct server *s)
 	_cleanup_free_ char *payload = NULL;
 	bool ok;
 
-	if (message_read(client, &q, sizeof(q), 0) < 0 || !(payload = decoder_read_payload(client, q.size)))
+	if (message_read(client, &q, sizeof(q), 0) < 0 ||
+	    !(payload = decoder_read_payload(client, q.size)))
 		return false;
 	sandbox_allow_time(s->limits->cpu_s);
 	a.head.status = serve(s, &q, &payload, &a, &e);
@@ -307,7 +318,8 @@ static bool one_request(struct server *s)
 
 static int receive_object(struct server *s, const struct decoder_request *q, int fd)
 {
-	_cleanup_free_ char *name = q->op == DECODER_OBJECT && fd >= 0 ? decoder_read_payload(client, q->size) : NULL;
+	_cleanup_free_ char *name =
+		q->op == DECODER_OBJECT && fd >= 0 ? decoder_read_payload(client, q->size) : NULL;
 
 	int r = name ? elf_object_open_fd(fd, name, &s->object, NULL) : -EBADMSG;
 
@@ -320,7 +332,8 @@ _Noreturn void decoder_serve(int fd, const struct decoder_limits *limits)
 {
 	struct elf_readers readers = elf_readers_here;
 	struct server s = {.limits = limits};
-	bool (*serve_one)(int from, const struct decoder_limits *limits) = NULL; /* NULL: an object's */
+	bool (*serve_one)(int from, const struct decoder_limits *limits) =
+		NULL; /* NULL: an object's */
 	struct decoder_request q;
 	int32_t status;
 	int file;
@@ -335,7 +348,8 @@ _Noreturn void decoder_serve(int fd, const struct decoder_limits *limits)
 	else if (q.op == DECODER_BUILD_IDS)
 		serve_one = decoder_serve_build_ids;
 	if (serve_one)
-		(void)prctl(PR_SET_NAME, q.op == DECODER_NAMES ? "coz-names" : "coz-build-ids", 0, 0, 0);
+		(void)prctl(PR_SET_NAME, q.op == DECODER_NAMES ? "coz-names" : "coz-build-ids", 0,
+			    0, 0);
 	if (!sandbox_confine(limits->memory_bytes, limits->cpu_s))
 		_exit(1);
 	status = serve_one ? 0 : receive_object(&s, &q, file);

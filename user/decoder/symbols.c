@@ -12,14 +12,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool add_symbol(const struct elf_object *o, const struct wire_symbol *w, const char *strings, size_t n_strings)
+static bool add_symbol(const struct elf_object *o, const struct wire_symbol *w, const char *strings,
+		       size_t n_strings)
 {
 	struct symbol_index *x = o->symbols;
 	const struct symbol *last = x->n ? &x->all[x->n - 1] : NULL;
 	uint64_t left = elf_object_code_left(o, w->addr);
 
-	if (w->name >= n_strings || w->own >= n_strings || !strings[w->name] || !strings[w->own] || !left || w->size > left ||
-	    w->kind > SYMBOL_COLD || (last && w->addr < last->addr))
+	if (w->name >= n_strings || w->own >= n_strings || !strings[w->name] || !strings[w->own] ||
+	    !left || w->size > left || w->kind > SYMBOL_COLD || (last && w->addr < last->addr))
 		return false;
 	x->all[x->n++] = (struct symbol){.addr = w->addr,
 					 .size = w->size,
@@ -39,7 +40,9 @@ static bool add_symbol(const struct elf_object *o, const struct wire_symbol *w, 
 static bool extents_are_sound(const struct elf_object *o, const struct cfi_extent *all, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (all[i].hi <= all[i].lo || all[i].hi - all[i].lo > elf_object_code_left(o, all[i].lo) || (i && all[i].lo <= all[i - 1].lo))
+		if (all[i].hi <= all[i].lo ||
+		    all[i].hi - all[i].lo > elf_object_code_left(o, all[i].lo) ||
+		    (i && all[i].lo <= all[i - 1].lo))
 			return false;
 	return true;
 }
@@ -50,7 +53,8 @@ static int take_symbols(const struct elf_object *o, struct decoder_reply *r)
 	const struct wire_symbol *all = (const void *)r->blobs[BLOB_ARRAY];
 	size_t n = r->head.size[BLOB_ARRAY] / sizeof(*all), n_strings = r->head.size[BLOB_MORE];
 
-	if (r->head.size[BLOB_ARRAY] % sizeof(*all) || r->head.size[BLOB_EXTENTS] % sizeof(*x->extents))
+	if (r->head.size[BLOB_ARRAY] % sizeof(*all) ||
+	    r->head.size[BLOB_EXTENTS] % sizeof(*x->extents))
 		return -EBADMSG;
 	x->all = calloc(n + 1, sizeof(*x->all));
 	if (!x->all || array_room(x->copies, 0) < 0)
@@ -118,8 +122,11 @@ int decoder_cfi(const struct elf_object *o, size_t max_rows, struct cfi_table *r
 	if (err < 0)
 		return err;
 	n = r.head.size[BLOB_ARRAY] / sizeof(*ret->rows);
-	if (r.head.size[BLOB_ARRAY] % sizeof(*ret->rows) || n > max_rows || !rows_are_sound((const void *)r.blobs[BLOB_ARRAY], n))
+	if (r.head.size[BLOB_ARRAY] % sizeof(*ret->rows) || n > max_rows ||
+	    !rows_are_sound((const void *)r.blobs[BLOB_ARRAY], n))
 		return decoder_distrust(o, e);
-	*ret = (struct cfi_table){.base = elf_object_code_base(o), .rows = (void *)TAKE_PTR(r.blobs[BLOB_ARRAY]), .n = n};
+	*ret = (struct cfi_table){.base = elf_object_code_base(o),
+				  .rows = (void *)TAKE_PTR(r.blobs[BLOB_ARRAY]),
+				  .n = n};
 	return 0;
 }

@@ -42,8 +42,12 @@ static int no_lines(const struct line_table *t, struct error *e)
 	const char *path = elf_object_path(t->object);
 
 	if (t->warning.text[0])
-		return fail(e, ENODATA, "%.150s: no line information (%.250s); build with -g, or use --granularity function", path, t->warning.text);
-	return fail(e, ENODATA, "%s: no line information; build with -g, or use --granularity function", path);
+		return fail(e, ENODATA,
+			    "%.150s: no line information (%.250s); build with -g, or use "
+			    "--granularity function",
+			    path, t->warning.text);
+	return fail(e, ENODATA,
+		    "%s: no line information; build with -g, or use --granularity function", path);
 }
 
 /* The file with the line information becomes t->debug. A damaged one that belongs is a warning. */
@@ -51,7 +55,8 @@ static int find_debug(struct line_table *t, struct error *e)
 {
 	const char *path = elf_object_path(t->object);
 	/* A library of a process is known by its own name, not by its place in /proc. */
-	_cleanup_free_ char *real = strncmp(path, "/proc/", 6) ? NULL : debug_file_real_path(elf_object_fd(t->object));
+	_cleanup_free_ char *real =
+		strncmp(path, "/proc/", 6) ? NULL : debug_file_real_path(elf_object_fd(t->object));
 	struct debug_file *separate;
 	int r = debug_file_open(real ? real : path, elf_object_fd(t->object), false, &t->debug, e);
 
@@ -79,7 +84,8 @@ static int open_here(struct line_table *t, struct error *e)
 		return no_lines(t, e);
 	t->debug_path = strdup(t->debug->path);
 	if (r < 0 || !t->debug_path)
-		return fail(e, r < 0 ? -r : ENOMEM, "%s: out of memory for its debug information", elf_object_path(t->object));
+		return fail(e, r < 0 ? -r : ENOMEM, "%s: out of memory for its debug information",
+			    elf_object_path(t->object));
 	return 0;
 }
 
@@ -91,7 +97,8 @@ static const struct line_readers here = {
 	.statements = line_statements_here,
 };
 
-int line_table_open_with(const struct elf_object *o, const struct debug_options *options, struct line_table **ret, struct error *e)
+int line_table_open_with(const struct elf_object *o, const struct debug_options *options,
+			 struct line_table **ret, struct error *e)
 {
 	struct line_table *t = calloc(1, sizeof(*t));
 	int r;
@@ -178,7 +185,8 @@ size_t line_table_unit_at(const struct line_table *t, uint64_t vaddr)
 	return lo > 0 && vaddr < t->index[lo - 1].hi ? t->index[lo - 1].unit : SIZE_MAX;
 }
 
-int line_table_unit_ranges(const struct line_table *t, size_t unit, int (*cb)(struct addr_range r, void *arg), void *arg)
+int line_table_unit_ranges(const struct line_table *t, size_t unit,
+			   int (*cb)(struct addr_range r, void *arg), void *arg)
 {
 	int r = 0;
 
@@ -201,7 +209,8 @@ static size_t rows_until(const struct line_unit *u, uint64_t vaddr)
 	return search_front(u->n_rows, i, u->rows[i].addr <= vaddr);
 }
 
-int line_table_rows(struct line_table *t, uint64_t lo, uint64_t hi, int (*cb)(struct addr_range r, const struct line_location *where, void *arg),
+int line_table_rows(struct line_table *t, uint64_t lo, uint64_t hi,
+		    int (*cb)(struct addr_range r, const struct line_location *where, void *arg),
 		    void *arg)
 {
 	struct line_unit *u = line_unit_at(t, lo);
@@ -217,8 +226,10 @@ int line_table_rows(struct line_table *t, uint64_t lo, uint64_t hi, int (*cb)(st
 		i--;
 	for (; r == 0 && i + 1 < u->n_rows && u->rows[i].addr < hi; i++) {
 		const struct line_row *row = &u->rows[i];
-		struct line_location where = {.file = row->line ? t->files[row->file]->name : NULL, .line = row->line};
-		struct addr_range range = {row->addr < lo ? lo : row->addr, row[1].addr > hi ? hi : row[1].addr};
+		struct line_location where = {.file = row->line ? t->files[row->file]->name : NULL,
+					      .line = row->line};
+		struct addr_range range = {row->addr < lo ? lo : row->addr,
+					   row[1].addr > hi ? hi : row[1].addr};
 
 		if (!row->end && range.hi >= range.lo)
 			r = cb(range, row->line ? &where : NULL, arg);
@@ -236,7 +247,8 @@ int line_table_at(struct line_table *t, uint64_t vaddr, struct line_location *re
 	lo = rows_until(u, vaddr);
 	if (!lo || u->rows[lo - 1].end || !u->rows[lo - 1].line)
 		return -ENOENT;
-	*ret = (struct line_location){.file = t->files[u->rows[lo - 1].file]->name, .line = u->rows[lo - 1].line};
+	*ret = (struct line_location){.file = t->files[u->rows[lo - 1].file]->name,
+				      .line = u->rows[lo - 1].line};
 	return 0;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The names of a unit's files, and its rows. The names come from the header of the line program alone: libdwarf would run the
- * program for them, for all units when a user names a file. */
+/* The names of a unit's files, and its rows. The names come from the header of the line program
+ * alone: libdwarf would run the program for them, for all units when a user names a file. */
 #include "dwarf/lines_private.h"
 
 #include "base/array.h"
@@ -88,7 +88,9 @@ static bool read_new(struct tables *s, struct reader *r, struct entries *out)
 		uint64_t dir = 0;
 
 		for (size_t k = 0; k < n_formats; k++) {
-			if (formats[k].form > UINT16_MAX || !debug_form_read(r, s->h->bytes, 0, &s->unit, (unsigned int)formats[k].form, &v))
+			if (formats[k].form > UINT16_MAX ||
+			    !debug_form_read(r, s->h->bytes, 0, &s->unit,
+					     (unsigned int)formats[k].form, &v))
 				return false;
 			if (formats[k].what == DW_LNCT_path)
 				path = v;
@@ -104,7 +106,8 @@ static bool read_new(struct tables *s, struct reader *r, struct entries *out)
 static bool text_of(const struct tables *s, struct debug_value v, char *buf)
 {
 	if (v.form != DW_FORM_string)
-		return debug_value_string(s->file, &s->unit, &(struct debug_root){0}, v, buf, MAX_PATH);
+		return debug_value_string(s->file, &s->unit, &(struct debug_root){0}, v, buf,
+					  MAX_PATH);
 	if (strlen((const char *)s->h->bytes + v.v) >= MAX_PATH)
 		return false;
 	memcpy(buf, s->h->bytes + v.v, strlen((const char *)s->h->bytes + v.v) + 1);
@@ -118,8 +121,10 @@ static bool comp_dir_of(struct line_table *t, const struct line_unit *u, char *b
 	struct debug_root root;
 
 	for (size_t i = 0; i < u->n_dies; i++)
-		if (debug_unit_read(t->debug, u->dies[i], &unit) && debug_root_read(&t->roots, &unit, &root) &&
-		    debug_value_string(t->debug, &unit, &root, root.values[ROOT_COMP_DIR], buf, MAX_PATH))
+		if (debug_unit_read(t->debug, u->dies[i], &unit) &&
+		    debug_root_read(&t->roots, &unit, &root) &&
+		    debug_value_string(t->debug, &unit, &root, root.values[ROOT_COMP_DIR], buf,
+				       MAX_PATH))
 			return true;
 	return false;
 }
@@ -137,17 +142,23 @@ static uint32_t intern(const struct tables *s, const char *comp_dir, const struc
 static bool read_names(struct tables *s, const struct line_unit *u, struct file_numbers *ret)
 {
 	char comp_dir[MAX_PATH];
-	bool has_comp_dir = comp_dir_of(s->t, u, comp_dir) || (s->h->version >= 5 && s->dirs.n && text_of(s, s->dirs.all[0].path, comp_dir));
+	bool has_comp_dir =
+		comp_dir_of(s->t, u, comp_dir) ||
+		(s->h->version >= 5 && s->dirs.n && text_of(s, s->dirs.all[0].path, comp_dir));
 
 	ret->ids = reallocarray(NULL, s->files.n + 1, sizeof(*ret->ids));
 	if (!ret->ids)
 		return false;
 	for (size_t i = 0; i < s->files.n; i++)
-		ret->ids[ret->n++] = s->files.all[i].path.form ? intern(s, has_comp_dir ? comp_dir : NULL, &s->files.all[i]) : NO_FILE;
+		ret->ids[ret->n++] =
+			s->files.all[i].path.form
+				? intern(s, has_comp_dir ? comp_dir : NULL, &s->files.all[i])
+				: NO_FILE;
 	return true;
 }
 
-bool line_files_read(struct line_table *t, const struct line_unit *u, struct debug_file *f, uint64_t program, struct file_numbers *ret)
+bool line_files_read(struct line_table *t, const struct line_unit *u, struct debug_file *f,
+		     uint64_t program, struct file_numbers *ret)
 {
 	_cleanup_(line_header_free) struct line_header h = {0};
 	struct tables s = {.t = t, .file = f};
@@ -179,8 +190,10 @@ static int by_id(const void *pa, const void *pb)
 /* False, with a warning. */
 static bool damaged(struct line_table *t, const struct line_unit *u)
 {
-	line_table_warn(t, "%s: damaged line information (program at 0x%llx of .debug_line); its lines are missing", t->debug->path,
-			(unsigned long long)u->program);
+	line_table_warn(t,
+			"%s: damaged line information (program at 0x%llx of .debug_line); its "
+			"lines are missing",
+			t->debug->path, (unsigned long long)u->program);
 	return false;
 }
 
@@ -196,7 +209,8 @@ static bool keep_files(struct line_unit *u)
 
 bool line_unit_files_here(struct line_table *t, struct line_unit *u)
 {
-	return (line_files_read(t, u, t->debug, u->program, &u->numbers) && keep_files(u)) || damaged(t, u);
+	return (line_files_read(t, u, t->debug, u->program, &u->numbers) && keep_files(u)) ||
+	       damaged(t, u);
 }
 
 bool line_unit_files(struct line_table *t, struct line_unit *u)
@@ -218,7 +232,8 @@ bool line_unit_rows(struct line_table *t, struct line_unit *u)
 	if (u->rows_state == UNIT_UNREAD) {
 		u->rows_state = t->readers->rows(t, u) ? UNIT_READ : UNIT_BAD;
 		t->decoded += u->rows_state == UNIT_READ;
-		t->bad += u->rows_state == UNIT_BAD && u->files_state != UNIT_BAD; /* which was counted */
+		t->bad += u->rows_state == UNIT_BAD &&
+			  u->files_state != UNIT_BAD; /* which was counted */
 	}
 	return u->rows_state == UNIT_READ;
 }

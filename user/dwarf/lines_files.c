@@ -11,8 +11,8 @@
 /* Of all names together. In a hostile file a few bytes each can stand for long ones. */
 #define MAX_NAMES (256 << 20)
 
-/* Writes the parts of @path that stay behind @buf's: no empty ones, no ".", and ".." takes one away. Returns the new length, or
- * SIZE_MAX when it does not fit. */
+/* Writes the parts of @path that stay behind @buf's: no empty ones, no ".", and ".." takes one
+ * away. Returns the new length, or SIZE_MAX when it does not fit. */
 static size_t append_parts(char *buf, size_t n, const char *path, bool absolute)
 {
 	while (*path) {
@@ -50,8 +50,8 @@ static size_t append(char *buf, size_t n, const char *path, bool *absolute)
 	return append_parts(buf, n, path, *absolute);
 }
 
-/* An absolute, normalised name if @comp_dir is absolute (which it is unless a build rewrote it). Only the text counts: the sources
- * need not be on this machine. */
+/* An absolute, normalised name if @comp_dir is absolute (which it is unless a build rewrote it).
+ * Only the text counts: the sources need not be on this machine. */
 static size_t normalise(char *buf, const char *comp_dir, const char *dir, const char *name)
 {
 	bool absolute = false;
@@ -64,7 +64,8 @@ static size_t normalise(char *buf, const char *comp_dir, const char *dir, const 
 	return n;
 }
 
-/* Is @name in the directory (or the file) @old of @len bytes? Returns what is left of it; "." has all relative names in it. */
+/* Is @name in the directory (or the file) @old of @len bytes? Returns what is left of it; "." has
+ * all relative names in it. */
 static const char *inside(const char *name, const char *old, size_t len)
 {
 	while (len > 1 && old[len - 1] == '/')
@@ -110,7 +111,8 @@ struct line_file *line_file_add(struct line_table *t, const char *name, size_t n
 {
 	struct line_file *f;
 
-	if (t->n_files == MAX_FILES || t->names_size + n > MAX_NAMES || array_room(t->files, t->n_files) < 0)
+	if (t->n_files == MAX_FILES || t->names_size + n > MAX_NAMES ||
+	    array_room(t->files, t->n_files) < 0)
 		return NULL;
 	f = calloc(1, sizeof(*f) + n + 1);
 	if (!f)
@@ -122,7 +124,8 @@ struct line_file *line_file_add(struct line_table *t, const char *name, size_t n
 	return f;
 }
 
-uint32_t line_file_intern(struct line_table *t, const char *comp_dir, const char *dir, const char *name)
+uint32_t line_file_intern(struct line_table *t, const char *comp_dir, const char *dir,
+			  const char *name)
 {
 	char buf[MAX_NAME];
 	size_t n = normalise(buf, comp_dir, dir, name);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Which code was inlined, and where: from the entries of inlined copies, which say the file and line of their call. */
+/* Which code was inlined, and where: from the entries of inlined copies, which say the file and
+ * line of their call. */
 #include "dwarf/lines_private.h"
 
 #include "base/cleanup.h"
@@ -9,7 +10,8 @@
 #include <stdlib.h>
 
 #define MAX_INLINED (1U << 21)
-/* How many copies before an address may have to be looked at for those around it: deep nesting, or a hostile file. */
+/* How many copies before an address may have to be looked at for those around it: deep nesting, or
+ * a hostile file. */
 #define MAX_BACK 4096
 
 bool line_unit_inlined_here(struct line_table *t, struct line_unit *u, uint64_t most)
@@ -19,9 +21,11 @@ bool line_unit_inlined_here(struct line_table *t, struct line_unit *u, uint64_t 
 	if (line_unit_size(t, u) > most)
 		return false;
 	u->inlined_state = UNIT_BAD;
-	if (!line_unit_files(t, u) || line_unit_size(t, u) > LINE_MAX_TREE || line_instances_read(t, u, NULL, NULL, &in) < 0)
+	if (!line_unit_files(t, u) || line_unit_size(t, u) > LINE_MAX_TREE ||
+	    line_instances_read(t, u, NULL, NULL, &in) < 0)
 		return false;
-	u->inlined = in.n_ranges <= MAX_INLINED ? calloc(in.n_ranges + 1, sizeof(*u->inlined)) : NULL;
+	u->inlined =
+		in.n_ranges <= MAX_INLINED ? calloc(in.n_ranges + 1, sizeof(*u->inlined)) : NULL;
 	for (size_t i = 0; u->inlined && i < in.n_ranges; i++) {
 		const struct instance_range *r = &in.ranges[i];
 		const struct line_instance *copy = &in.all[r->instance];
@@ -31,7 +35,8 @@ bool line_unit_inlined_here(struct line_table *t, struct line_unit *u, uint64_t 
 			continue;
 		x->range = (struct addr_range){r->lo, r->hi};
 		if (copy->call_file != NO_FILE)
-			x->call = (struct line_location){.file = t->files[copy->call_file]->name, .line = copy->call_line};
+			x->call = (struct line_location){.file = t->files[copy->call_file]->name,
+							 .line = copy->call_line};
 		u->n_inlined++;
 	}
 	line_instances_free(&in);
@@ -42,7 +47,8 @@ bool line_unit_inlined_here(struct line_table *t, struct line_unit *u, uint64_t 
 
 bool line_unit_inlined(struct line_table *t, struct line_unit *u, uint64_t most)
 {
-	return u->inlined_state == UNIT_UNREAD ? t->readers->inlined(t, u, most) : u->inlined_state == UNIT_READ;
+	return u->inlined_state == UNIT_UNREAD ? t->readers->inlined(t, u, most)
+					       : u->inlined_state == UNIT_READ;
 }
 
 static size_t first_from(const struct line_unit *u, uint64_t addr)
@@ -50,7 +56,8 @@ static size_t first_from(const struct line_unit *u, uint64_t addr)
 	return search_front(u->n_inlined, i, u->inlined[i].range.lo < addr);
 }
 
-int line_table_inlined(struct line_table *t, uint64_t lo, uint64_t hi, const struct line_inlined **ret, size_t *ret_n)
+int line_table_inlined(struct line_table *t, uint64_t lo, uint64_t hi,
+		       const struct line_inlined **ret, size_t *ret_n)
 {
 	struct line_unit *u = line_unit_at(t, lo);
 	size_t first;
@@ -63,7 +70,8 @@ int line_table_inlined(struct line_table *t, uint64_t lo, uint64_t hi, const str
 	return 0;
 }
 
-size_t line_table_calls(struct line_table *t, uint64_t vaddr, uint64_t most, struct line_location *ret, size_t max)
+size_t line_table_calls(struct line_table *t, uint64_t vaddr, uint64_t most,
+			struct line_location *ret, size_t max)
 {
 	struct line_unit *u = line_unit_at(t, vaddr);
 	size_t n = 0, at;
@@ -77,7 +85,8 @@ size_t line_table_calls(struct line_table *t, uint64_t vaddr, uint64_t most, str
 	return n;
 }
 
-int line_table_called(struct line_table *t, const char *file, uint32_t line, struct addr_range **ret, size_t *ret_n)
+int line_table_called(struct line_table *t, const char *file, uint32_t line,
+		      struct addr_range **ret, size_t *ret_n)
 {
 	_cleanup_(file_filter_free) struct file_filter f = file_filter_named(t, file);
 	struct range_list out = {0};
@@ -86,11 +95,14 @@ int line_table_called(struct line_table *t, const char *file, uint32_t line, str
 	for (size_t i = 0; r == 0 && line && i < t->n_units; i++) {
 		struct line_unit *u = &t->units[i];
 
-		if (u->rows_state != UNIT_READ || !file_filter_unit(&f, u) || !line_unit_inlined(t, u, UINT64_MAX))
+		if (u->rows_state != UNIT_READ || !file_filter_unit(&f, u) ||
+		    !line_unit_inlined(t, u, UINT64_MAX))
 			continue;
 		for (size_t k = 0; r == 0 && k < u->n_inlined; k++)
-			if (u->inlined[k].call.line == line && u->inlined[k].call.file && file_filter_wants(&f, line_inlined_file(&u->inlined[k])))
-				r = range_list_add(&out, u->inlined[k].range.lo, u->inlined[k].range.hi);
+			if (u->inlined[k].call.line == line && u->inlined[k].call.file &&
+			    file_filter_wants(&f, line_inlined_file(&u->inlined[k])))
+				r = range_list_add(&out, u->inlined[k].range.lo,
+						   u->inlined[k].range.hi);
 	}
 	return range_list_finish(&out, r, ret, ret_n);
 }

@@ -11,7 +11,8 @@
 #include <limits.h>
 #include <stdlib.h>
 
-/* Deeper trees than any compiler writes are cut: their inner parts count as the function around them. */
+/* Deeper trees than any compiler writes are cut: their inner parts count as the function around
+ * them. */
 #define MAX_DEPTH 512
 
 struct walk {
@@ -39,7 +40,8 @@ static int add_instance_range(uint64_t lo, uint64_t hi, void *arg)
 	return 0;
 }
 
-/* Compilers list a function's ranges hot part first; an inlined copy may say where it is entered. */
+/* Compilers list a function's ranges hot part first; an inlined copy may say where it is entered.
+ */
 static void find_entry(struct walk *w, Dwarf_Die die, size_t first)
 {
 	struct line_instances *o = w->out;
@@ -56,7 +58,8 @@ static void find_entry(struct walk *w, Dwarf_Die die, size_t first)
 		return;
 	/* A constant counts from the entry's own low address, or from its unit's. */
 	if (!debug_address(&w->source, v, &entry)) {
-		if (!debug_address(&w->source, line_tree_value(w->dwarf, die, DW_AT_low_pc), &entry))
+		if (!debug_address(&w->source, line_tree_value(w->dwarf, die, DW_AT_low_pc),
+				   &entry))
 			entry = w->source.low;
 		entry += v.v;
 	}
@@ -68,7 +71,8 @@ static void find_entry(struct walk *w, Dwarf_Die die, size_t first)
 static void find_call(struct walk *w, Dwarf_Die die)
 {
 	struct line_instance *i = &w->out->all[w->instance];
-	struct debug_value file = line_tree_value(w->dwarf, die, DW_AT_call_file), line = line_tree_value(w->dwarf, die, DW_AT_call_line);
+	struct debug_value file = line_tree_value(w->dwarf, die, DW_AT_call_file),
+			   line = line_tree_value(w->dwarf, die, DW_AT_call_line);
 
 	if (!file.form || !line.form || file.v >= w->files->n || !line.v || line.v > UINT32_MAX)
 		return;
@@ -76,7 +80,8 @@ static void find_call(struct walk *w, Dwarf_Die die)
 	i->call_line = (uint32_t)line.v;
 }
 
-/* Can there be code below an entry that has none itself? Methods of local classes are in their class. */
+/* Can there be code below an entry that has none itself? Methods of local classes are in their
+ * class. */
 static bool holds_code(Dwarf_Half tag)
 {
 	switch (tag) {
@@ -105,7 +110,8 @@ static bool any_wanted(const struct walk *w, size_t first)
 	return false;
 }
 
-/* Sets *ret to the instance that @die's children are in, and *ret_deeper if they are to be looked at. */
+/* Sets *ret to the instance that @die's children are in, and *ret_deeper if they are to be looked
+ * at. */
 static int visit(struct walk *w, Dwarf_Die die, size_t parent, size_t *ret, bool *ret_deeper)
 {
 	struct line_instances *o = w->out;
@@ -126,16 +132,20 @@ static int visit(struct walk *w, Dwarf_Die die, size_t parent, size_t *ret, bool
 	if (array_room(o->all, o->n) < 0)
 		return -ENOMEM;
 	w->instance = o->n;
-	r = debug_ranges(&w->source, line_tree_value(w->dwarf, die, DW_AT_low_pc), line_tree_value(w->dwarf, die, DW_AT_high_pc),
+	r = debug_ranges(&w->source, line_tree_value(w->dwarf, die, DW_AT_low_pc),
+			 line_tree_value(w->dwarf, die, DW_AT_high_pc),
 			 line_tree_value(w->dwarf, die, DW_AT_ranges), add_instance_range, w);
-	if (r < 0 || o->n_ranges == before) /* a declaration, or the abstract function behind the copies */
+	if (r < 0 ||
+	    o->n_ranges == before) /* a declaration, or the abstract function behind the copies */
 		return r;
 	*ret_deeper = any_wanted(w, before);
 	if (!*ret_deeper) {
 		o->n_ranges = before;
 		return 0;
 	}
-	o->all[o->n++] = (struct line_instance){.parent = parent, .inlined = tag == DW_TAG_inlined_subroutine, .call_file = NO_FILE};
+	o->all[o->n++] = (struct line_instance){.parent = parent,
+						.inlined = tag == DW_TAG_inlined_subroutine,
+						.call_file = NO_FILE};
 	find_entry(w, die, before);
 	if (tag == DW_TAG_inlined_subroutine)
 		find_call(w, die);
@@ -190,7 +200,8 @@ static int walk_unit(struct walk *w, Dwarf_Die unit)
 			depth--;
 			die = next_die(d, stack[depth].die, false);
 			dwarf_dealloc_die(stack[depth].die);
-			/* Also across levels, or a sibling attribute could lead into the children again and again. */
+			/* Also across levels, or a sibling attribute could lead into the children
+			 * again and again. */
 			if (die && offset_of(d, die) <= last) {
 				dwarf_dealloc_die(die);
 				die = NULL;
@@ -224,11 +235,14 @@ static int outer_first(const void *pa, const void *pb)
 
 	if (a->lo != b->lo)
 		return a->lo < b->lo ? -1 : 1;
-	return a->instance < b->instance ? -1 : a->instance > b->instance; /* parents are numbered before their children */
+	return a->instance < b->instance
+		       ? -1
+		       : a->instance > b->instance; /* parents are numbered before their children */
 }
 
 /* The split unit of a skeleton: from the package, else from its own file. */
-static bool find_split(struct line_table *t, const struct debug_unit *u, const struct debug_root *root, struct debug_split *ret)
+static bool find_split(struct line_table *t, const struct debug_unit *u,
+		       const struct debug_root *root, struct debug_split *ret)
 {
 	char comp_dir[PATH_MAX], name[PATH_MAX];
 	uint64_t id = debug_skeleton_id(u, root);
@@ -246,17 +260,21 @@ static bool find_split(struct line_table *t, const struct debug_unit *u, const s
 		return true;
 	if (!debug_value_string(t->debug, u, root, root->values[ROOT_DWO_NAME], name, sizeof(name)))
 		return false;
-	has_dir = debug_value_string(t->debug, u, root, root->values[ROOT_COMP_DIR], comp_dir, sizeof(comp_dir));
+	has_dir = debug_value_string(t->debug, u, root, root->values[ROOT_COMP_DIR], comp_dir,
+				     sizeof(comp_dir));
 	dwo = debug_find_split(t->object, &t->options, has_dir ? comp_dir : NULL, name, &why);
 	if (dwo && debug_split_single(dwo, id, ret))
 		return true;
 	if (dwo)
-		line_table_warn(t, "%s: of another build; inlined copies are told apart by function only", dwo->path);
+		line_table_warn(
+			t, "%s: of another build; inlined copies are told apart by function only",
+			dwo->path);
 	else if (why.text[0])
 		line_table_warn(t, "%s; inlined copies are told apart by function only", why.text);
 	else
 		line_table_warn(t,
-				"%s: split debug information is missing (give its directory with --debug-dir); inlined copies are "
+				"%s: split debug information is missing (give its directory with "
+				"--debug-dir); inlined copies are "
 				"told apart by function only",
 				name);
 	debug_file_close(dwo);
@@ -264,7 +282,8 @@ static bool find_split(struct line_table *t, const struct debug_unit *u, const s
 }
 
 /* Up to what the unit's share has of lists: behind their header, a table of offsets. */
-static void use_split(struct walk *w, const struct debug_split *s, const struct debug_root *skeleton)
+static void use_split(struct walk *w, const struct debug_split *s,
+		      const struct debug_root *skeleton)
 {
 	const struct debug_part *part = &s->parts[DW_SECT_RNGLISTS];
 	size_t n;
@@ -282,12 +301,13 @@ static void use_split(struct walk *w, const struct debug_split *s, const struct 
 }
 
 /* A split unit has file numbers of its own. Without such a table it means those of its skeleton. */
-static void use_split_files(struct walk *w, const struct line_unit *u, const struct line_tree *tree, const struct debug_split *s,
-			    struct file_numbers *room)
+static void use_split_files(struct walk *w, const struct line_unit *u, const struct line_tree *tree,
+			    const struct debug_split *s, struct file_numbers *room)
 {
 	struct debug_value program = line_tree_value(tree->dwarf, tree->root, DW_AT_stmt_list);
 
-	if (program.form && program.v < s->parts[DW_SECT_LINE].size && line_files_read(w->t, u, s->file, s->parts[DW_SECT_LINE].at + program.v, room))
+	if (program.form && program.v < s->parts[DW_SECT_LINE].size &&
+	    line_files_read(w->t, u, s->file, s->parts[DW_SECT_LINE].at + program.v, room))
 		w->files = room;
 }
 
@@ -314,9 +334,11 @@ static int read_unit(struct walk *w, const struct line_unit *of, uint64_t at)
 		use_split(w, &split, &root);
 		if (!w->wanted && split.unit.end > LINE_MAX_TREE)
 			return 0;
-		open = line_tree_open(&tree, split.file, part[DW_SECT_INFO].at, split.unit.end, part[DW_SECT_ABBREV].at, part[DW_SECT_ABBREV].size);
+		open = line_tree_open(&tree, split.file, part[DW_SECT_INFO].at, split.unit.end,
+				      part[DW_SECT_ABBREV].at, part[DW_SECT_ABBREV].size);
 	} else {
-		open = line_tree_open(&tree, t->debug, u.at, u.end - u.at, 0, t->debug->sections[DEBUG_ABBREV].size);
+		open = line_tree_open(&tree, t->debug, u.at, u.end - u.at, 0,
+				      t->debug->sections[DEBUG_ABBREV].size);
 	}
 	if (open) {
 		w->dwarf = tree.dwarf;
@@ -325,8 +347,11 @@ static int read_unit(struct walk *w, const struct line_unit *of, uint64_t at)
 		r = walk_unit(w, tree.root);
 		line_tree_close(&tree);
 	} else {
-		line_table_warn(t, "%s: damaged debug information (unit at 0x%llx); inlined copies are told apart by function only",
-				split.file ? split.file->path : t->debug->path, (unsigned long long)at);
+		line_table_warn(t,
+				"%s: damaged debug information (unit at 0x%llx); inlined copies "
+				"are told apart by function only",
+				split.file ? split.file->path : t->debug->path,
+				(unsigned long long)at);
 	}
 	free(files.ids);
 	return r;
@@ -343,10 +368,15 @@ uint64_t line_unit_size(struct line_table *t, const struct line_unit *u)
 	return size;
 }
 
-int line_instances_read(struct line_table *t, const struct line_unit *u, bool (*wanted)(uint64_t lo, uint64_t hi, void *arg), void *arg,
+int line_instances_read(struct line_table *t, const struct line_unit *u,
+			bool (*wanted)(uint64_t lo, uint64_t hi, void *arg), void *arg,
 			struct line_instances *ret)
 {
-	struct walk w = {.t = t, .out = ret, .ranges_left = debug_range_budget(t->debug) * 2, .wanted = wanted, .arg = arg};
+	struct walk w = {.t = t,
+			 .out = ret,
+			 .ranges_left = debug_range_budget(t->debug) * 2,
+			 .wanted = wanted,
+			 .arg = arg};
 	int r = 0;
 
 	*ret = (struct line_instances){0};

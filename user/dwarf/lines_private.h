@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the lines*.c files share.
  *
- * A unit is a line program (a contribution to .debug_line): partial units and hostile files have many compilation units on one
- * program, which is then decoded once. */
+ * A unit is a line program (a contribution to .debug_line): partial units and hostile files have
+ * many compilation units on one program, which is then decoded once. */
 #pragma once
 
 #include "base/error.h"
@@ -37,7 +37,8 @@ enum unit_state {
 	UNIT_BAD,
 };
 
-/* File ids by the numbers that a line program and the entries of its unit have for them; NO_FILE: none. */
+/* File ids by the numbers that a line program and the entries of its unit have for them; NO_FILE:
+ * none. */
 struct file_numbers {
 	uint32_t *ids;
 	size_t n;
@@ -48,9 +49,11 @@ struct line_unit {
 	const uint64_t *dies; /* its compilation units: offsets in .debug_info, of the table's */
 	size_t n_dies;
 	enum unit_state rows_state, files_state;
-	struct line_row *rows; /* sequences by address, each closed by an end row; addresses never fall */
+	struct line_row
+		*rows; /* sequences by address, each closed by an end row; addresses never fall */
 	size_t n_rows;
-	struct line_row *folded; /* sequences of code that others in @rows have as well; only where it was read */
+	struct line_row *folded; /* sequences of code that others in @rows have as well; only where
+				    it was read */
 	size_t n_folded;
 	uint32_t *files; /* ids in the file table, ascending, each once */
 	size_t n_files;
@@ -68,8 +71,10 @@ struct unit_range {
 struct line_table {
 	const struct elf_object *object;
 	struct debug_options options;	    /* its arrays are the caller's */
-	const struct line_readers *readers; /* who reads it. Not this process: what is about debug files and units' places stays empty */
-	char *debug_path;		    /* of the file that has the line information: the object's own, or a separate one */
+	const struct line_readers *readers; /* who reads it. Not this process: what is about debug
+					       files and units' places stays empty */
+	char *debug_path; /* of the file that has the line information: the object's own, or a
+			     separate one */
 	struct debug_file *debug;
 	struct debug_file *package; /* of split units */
 	bool package_tried;
@@ -90,7 +95,8 @@ struct line_table {
 
 /* Who reads line tables (elf/readers.h). Each is asked once about a unit. */
 struct line_readers {
-	/* Finds the units and what they cover, and t->debug_path. Errors as of line_table_open_with. */
+	/* Finds the units and what they cover, and t->debug_path. Errors as of
+	 * line_table_open_with. */
 	int (*open)(struct line_table *t, struct error *e);
 	/* Fill in what the unit has of that kind. False: it is damaged, and t->warning says so. */
 	bool (*files)(struct line_table *t, struct line_unit *u);
@@ -98,21 +104,26 @@ struct line_readers {
 	/* As line_unit_inlined. */
 	bool (*inlined)(struct line_table *t, struct line_unit *u, uint64_t most);
 	/* As line_table_statements. */
-	int (*statements)(struct line_table *t, const char *file, uint32_t line, uint64_t **ret, size_t *ret_n, uint32_t *ret_nearest);
+	int (*statements)(struct line_table *t, const char *file, uint32_t line, uint64_t **ret,
+			  size_t *ret_n, uint32_t *ret_nearest);
 };
 /* Those of this process, in the files of the same names. */
 bool line_unit_files_here(struct line_table *t, struct line_unit *u);
 bool line_unit_rows_here(struct line_table *t, struct line_unit *u);
 bool line_unit_inlined_here(struct line_table *t, struct line_unit *u, uint64_t most);
-int line_statements_here(struct line_table *t, const char *file, uint32_t line, uint64_t **ret, size_t *ret_n, uint32_t *ret_nearest);
+int line_statements_here(struct line_table *t, const char *file, uint32_t line, uint64_t **ret,
+			 size_t *ret_n, uint32_t *ret_nearest);
 
 /* lines.c: keeps the first warning. */
-void line_table_warn(struct line_table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void line_table_warn(struct line_table *t, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 
-/* lines_units.c: finds the units and what they cover, from their roots alone. -ENODATA: none has code; -ENOMEM. */
+/* lines_units.c: finds the units and what they cover, from their roots alone. -ENODATA: none has
+ * code; -ENOMEM. */
 int line_units_open(struct line_table *t);
 
-/* lines_program.c: a line program's header (section 6.2.4), and the program behind it if it was asked for. */
+/* lines_program.c: a line program's header (section 6.2.4), and the program behind it if it was
+ * asked for. */
 struct line_header {
 	unsigned char *bytes;			  /* owned */
 	uint64_t size;				  /* of the whole contribution to .debug_line */
@@ -131,12 +142,15 @@ bool line_program_run(struct line_table *t, struct line_unit *u);
 /* lines_decode.c. Both read once; false: the unit is bad (and counted). */
 bool line_unit_rows(struct line_table *t, struct line_unit *u);
 bool line_unit_files(struct line_table *t, struct line_unit *u);
-/* The files that the program at @program of @f has numbers for; @f may be a split unit's. False: damaged. ret->ids is the caller's. */
-bool line_files_read(struct line_table *t, const struct line_unit *u, struct debug_file *f, uint64_t program, struct file_numbers *ret);
+/* The files that the program at @program of @f has numbers for; @f may be a split unit's. False:
+ * damaged. ret->ids is the caller's. */
+bool line_files_read(struct line_table *t, const struct line_unit *u, struct debug_file *f,
+		     uint64_t program, struct file_numbers *ret);
 
-/* lines_files.c: the id of a file by its absolute name, or relative to @dir, which may be relative to @comp_dir (both may be NULL);
- * NO_FILE: out of memory or of numbers. */
-uint32_t line_file_intern(struct line_table *t, const char *comp_dir, const char *dir, const char *name);
+/* lines_files.c: the id of a file by its absolute name, or relative to @dir, which may be relative
+ * to @comp_dir (both may be NULL); NO_FILE: out of memory or of numbers. */
+uint32_t line_file_intern(struct line_table *t, const char *comp_dir, const char *dir,
+			  const char *name);
 /* A further file, whose name has @n bytes. NULL: out of memory or of numbers. */
 struct line_file *line_file_add(struct line_table *t, const char *name, size_t n);
 
@@ -157,27 +171,33 @@ struct line_instances {
 	struct instance_range *ranges; /* by lo, outer before inner */
 	size_t n_ranges;
 };
-/* Of those with code that @wanted(lo, hi, arg) says true to (NULL: all); trees of others are passed over. What was readable; empty when
- * nothing was. -ENOMEM. */
-int line_instances_read(struct line_table *t, const struct line_unit *u, bool (*wanted)(uint64_t lo, uint64_t hi, void *arg), void *arg,
+/* Of those with code that @wanted(lo, hi, arg) says true to (NULL: all); trees of others are passed
+ * over. What was readable; empty when nothing was. -ENOMEM. */
+int line_instances_read(struct line_table *t, const struct line_unit *u,
+			bool (*wanted)(uint64_t lo, uint64_t hi, void *arg), void *arg,
 			struct line_instances *ret);
 void line_instances_free(struct line_instances *i);
 
-/* Of .debug_info: the tree of a larger unit, of a whole program that was optimised at link time, would take too long and too much memory
- * to look at all of it. */
+/* Of .debug_info: the tree of a larger unit, of a whole program that was optimised at link time,
+ * would take too long and too much memory to look at all of it. */
 #define LINE_MAX_TREE (32ULL << 20)
 
-/* lines_inlined.c: finds u->inlined, once; false: there is none, or the unit's entries have more than @most bytes, which may be
- * asked again. */
+/* lines_inlined.c: finds u->inlined, once; false: there is none, or the unit's entries have more
+ * than @most bytes, which may be asked again. */
 bool line_unit_inlined(struct line_table *t, struct line_unit *u, uint64_t most);
 /* The file of a call; NO_FILE: not said. */
 static inline uint32_t line_inlined_file(const struct line_inlined *x)
 {
-	return x->call.file ? ((const struct line_file *)(const void *)(x->call.file - offsetof(struct line_file, name)))->id : NO_FILE;
+	return x->call.file ? ((const struct line_file *)(const void *)(x->call.file -
+									offsetof(struct line_file,
+										 name)))
+				      ->id
+			    : NO_FILE;
 }
 /* lines.c: the unit that covers @vaddr, or NULL. */
 struct line_unit *line_unit_at(struct line_table *t, uint64_t vaddr);
-/* lines_instances.c: bytes of .debug_info that the unit's entries take, without those of split units. */
+/* lines_instances.c: bytes of .debug_info that the unit's entries take, without those of split
+ * units. */
 uint64_t line_unit_size(struct line_table *t, const struct line_unit *u);
 
 /* lines_query.c: which files are wanted, each asked once. */
@@ -195,7 +215,8 @@ struct file_filter file_filter_named(struct line_table *t, const char *written);
 bool file_filter_unit(struct file_filter *f, struct line_unit *u);
 void file_filter_free(struct file_filter *f);
 /* Sorts the items, which have @size bytes, and keeps one of each. Returns how many are left. */
-size_t sort_unique(void *all, size_t n, size_t size, int (*compare)(const void *pa, const void *pb));
+size_t sort_unique(void *all, size_t n, size_t size,
+		   int (*compare)(const void *pa, const void *pb));
 int compare_u64(const void *pa, const void *pb);
 
 /* Growing arrays of ranges. */
@@ -204,5 +225,6 @@ struct range_list {
 	size_t n;
 };
 int range_list_add(struct range_list *l, uint64_t lo, uint64_t hi);
-/* Merges, and hands the array over if @r is 0; else, or if there is nothing in it (-ENOENT), frees it and returns why. */
+/* Merges, and hands the array over if @r is 0; else, or if there is nothing in it (-ENOENT), frees
+ * it and returns why. */
 int range_list_finish(struct range_list *l, int r, struct addr_range **ret, size_t *ret_n);

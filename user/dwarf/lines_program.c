@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Runs a line number program (DWARF 2 to 5, section 6.2 of the standard). Not through libdwarf: the 2021 release starts version 5
- * programs at file 0 where the standard says 1, which moves a header's lines into the source file. */
+/* Runs a line number program (DWARF 2 to 5, section 6.2 of the standard). Not through libdwarf: the
+ * 2021 release starts version 5 programs at file 0 where the standard says 1, which moves a
+ * header's lines into the source file. */
 #include "dwarf/lines_private.h"
 #include "elf/numbers.h"
 
@@ -11,11 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of one program; the largest real ones, of whole programs that were optimised at link time, have some tens of megabytes. */
+/* Of one program; the largest real ones, of whole programs that were optimised at link time, have
+ * some tens of megabytes. */
 #define MAX_PROGRAM (128 << 20)
 
-/* The lengths in front: h->size of the contribution, where the rest of the header and where the program begins. */
-static bool read_lengths(struct line_header *h, const unsigned char *buf, size_t n, uint64_t *ret_rest, uint64_t *ret_program)
+/* The lengths in front: h->size of the contribution, where the rest of the header and where the
+ * program begins. */
+static bool read_lengths(struct line_header *h, const unsigned char *buf, size_t n,
+			 uint64_t *ret_rest, uint64_t *ret_program)
 {
 	struct reader r = {.at = buf, .end = buf + n};
 	uint64_t length = debug_length(&r, &h->word), header_length;
@@ -29,20 +33,23 @@ static bool read_lengths(struct line_header *h, const unsigned char *buf, size_t
 		(void)fixed(&r, 2); /* size of addresses and of segment selectors */
 	header_length = fixed(&r, h->word);
 	*ret_rest = (uint64_t)(r.at - buf);
-	return !r.bad && !__builtin_add_overflow(header_length, *ret_rest, ret_program) && *ret_program <= h->size;
+	return !r.bad && !__builtin_add_overflow(header_length, *ret_rest, ret_program) &&
+	       *ret_program <= h->size;
 }
 
 static bool read_numbers(struct line_header *h, struct reader *r)
 {
 	h->min_length = (unsigned int)fixed(r, 1);
 	if (h->version >= 4)
-		(void)fixed(r, 1); /* operations in an instruction: more than one in VLIW code only */
+		(void)fixed(r,
+			    1); /* operations in an instruction: more than one in VLIW code only */
 	h->stmt = fixed(r, 1);
 	h->line_base = (int8_t)fixed(r, 1);
 	h->line_range = (unsigned int)fixed(r, 1);
 	h->opcode_base = (unsigned int)fixed(r, 1);
 	h->operands = r->at;
-	if (r->bad || !h->line_range || !h->opcode_base || (size_t)(r->end - r->at) < h->opcode_base - 1)
+	if (r->bad || !h->line_range || !h->opcode_base ||
+	    (size_t)(r->end - r->at) < h->opcode_base - 1)
 		return false;
 	h->tables = r->at + h->opcode_base - 1;
 	return true;
@@ -58,7 +65,8 @@ bool line_header_read(struct debug_file *f, uint64_t program, bool whole, struct
 	size_t n;
 
 	n = debug_section_read(s, program, head, sizeof(head));
-	if (!read_lengths(&h, head, n, &rest, &start) || program > s->size || h.size > s->size - program || h.size > MAX_PROGRAM)
+	if (!read_lengths(&h, head, n, &rest, &start) || program > s->size ||
+	    h.size > s->size - program || h.size > MAX_PROGRAM)
 		return false;
 	n = whole ? h.size : start;
 	h.bytes = malloc(n ? n : 1);
@@ -108,7 +116,8 @@ static void emit(struct rows *out, const struct machine *m, bool end)
 	struct line_row row = {.addr = m->addr, .stmt = m->stmt, .end = end};
 	uint32_t file = m->file < out->unit->numbers.n ? out->unit->numbers.ids[m->file] : NO_FILE;
 
-	/* Addresses only rise within a sequence. Where they do not, what follows cannot be trusted to belong to it. */
+	/* Addresses only rise within a sequence. Where they do not, what follows cannot be trusted
+	 * to belong to it. */
 	if (out->open && row.addr < out->all[out->n - 1].addr)
 		row = (struct line_row){.addr = out->all[out->n - 1].addr, .end = 1};
 	if (!out->open && row.end)
@@ -141,7 +150,8 @@ static bool extended(struct reader *r, struct machine *m)
 	return code == DW_LNE_end_sequence;
 }
 
-static void standard(struct reader *r, const struct line_header *h, struct machine *m, struct rows *out, unsigned int op)
+static void standard(struct reader *r, const struct line_header *h, struct machine *m,
+		     struct rows *out, unsigned int op)
 {
 	switch (op) {
 	case DW_LNS_copy:
@@ -210,8 +220,9 @@ static int by_start(const void *pa, const void *pb)
 	return a->first < b->first ? -1 : 1;
 }
 
-/* Keeps sequences in code segments, by address, without overlaps: what a linker discarded sits at 0 or at the top. Those of functions that it
- * folded overlap: all but the first of each piece of code go to u->folded. */
+/* Keeps sequences in code segments, by address, without overlaps: what a linker discarded sits at 0
+ * or at the top. Those of functions that it folded overlap: all but the first of each piece of code
+ * go to u->folded. */
 static bool order_sequences(const struct line_table *t, const struct rows *in, struct line_unit *u)
 {
 	size_t n = 0, used = 0;
@@ -226,7 +237,8 @@ static bool order_sequences(const struct line_table *t, const struct rows *in, s
 
 		if (!in->all[i].end)
 			continue;
-		if (i > first && head->addr && elf_object_is_code(t->object, head->addr) && in->all[i].addr > head->addr)
+		if (i > first && head->addr && elf_object_is_code(t->object, head->addr) &&
+		    in->all[i].addr > head->addr)
 			all[n++] = (struct sequence){head->addr, first, i - first + 1};
 		first = i + 1;
 	}
@@ -238,7 +250,8 @@ static bool order_sequences(const struct line_table *t, const struct rows *in, s
 			if (!grown)
 				return false;
 			u->folded = grown;
-			memcpy(grown + u->n_folded, in->all + all[i].first, all[i].n * sizeof(*grown));
+			memcpy(grown + u->n_folded, in->all + all[i].first,
+			       all[i].n * sizeof(*grown));
 			u->n_folded += all[i].n;
 			continue;
 		}
@@ -259,7 +272,8 @@ bool line_program_run(struct line_table *t, struct line_unit *u)
 
 	if (!line_header_read(t->debug, u->program, true, &h))
 		return false;
-	/* Programs do not overlap; where a file says so, few bytes could stand for any number of rows. */
+	/* Programs do not overlap; where a file says so, few bytes could stand for any number of
+	 * rows. */
 	if (next < t->n_units && t->units[next].program - u->program < h.size)
 		return false;
 	r = (struct reader){.at = h.program, .end = h.end};

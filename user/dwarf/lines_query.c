@@ -31,7 +31,8 @@ static bool match_written(const char *file, void *arg)
 
 struct file_filter file_filter_named(struct line_table *t, const char *written)
 {
-	return (struct file_filter){.t = t, .match = match_written, .arg = (void *)(uintptr_t)written};
+	return (struct file_filter){
+		.t = t, .match = match_written, .arg = (void *)(uintptr_t)written};
 }
 
 bool file_filter_unit(struct file_filter *f, struct line_unit *u)
@@ -50,7 +51,8 @@ void file_filter_free(struct file_filter *f)
 }
 
 /* The address ranges of the wanted files in one unit; @line 0: of all their lines. */
-static int unit_ranges(struct file_filter *f, const struct line_unit *u, uint32_t line, struct range_list *out)
+static int unit_ranges(struct file_filter *f, const struct line_unit *u, uint32_t line,
+		       struct range_list *out)
 {
 	int r = 0;
 
@@ -58,7 +60,8 @@ static int unit_ranges(struct file_filter *f, const struct line_unit *u, uint32_
 		const struct line_row *row = &u->rows[i];
 
 		/* Of rows at one address only the last has room before the next. */
-		if (row->end || !row->line || row[1].addr <= row->addr || (line && row->line != line))
+		if (row->end || !row->line || row[1].addr <= row->addr ||
+		    (line && row->line != line))
 			continue;
 		if (file_filter_wants(f, row->file))
 			r = range_list_add(out, row->addr, row[1].addr);
@@ -81,7 +84,8 @@ int range_list_finish(struct range_list *l, int r, struct addr_range **ret, size
 	return 0;
 }
 
-int line_table_ranges(struct line_table *t, const char *file, uint32_t line, struct addr_range **ret, size_t *ret_n)
+int line_table_ranges(struct line_table *t, const char *file, uint32_t line,
+		      struct addr_range **ret, size_t *ret_n)
 {
 	_cleanup_(file_filter_free) struct file_filter f = file_filter_named(t, file);
 	struct range_list out = {0};
@@ -106,7 +110,8 @@ int line_table_read_file(struct line_table *t, const char *file)
 	return r;
 }
 
-int line_table_scope(struct line_table *t, bool (*match)(const char *file, void *arg), void *arg, struct addr_range **ret, size_t *ret_n)
+int line_table_scope(struct line_table *t, bool (*match)(const char *file, void *arg), void *arg,
+		     struct addr_range **ret, size_t *ret_n)
 {
 	_cleanup_(file_filter_free) struct file_filter f = {.t = t, .match = match, .arg = arg};
 	struct range_list out = {0};
@@ -138,7 +143,8 @@ size_t sort_unique(void *all, size_t n, size_t size, int (*compare)(const void *
 	return used;
 }
 
-int line_table_each(struct line_table *t, int (*cb)(const char *file, uint32_t line, void *arg), void *arg)
+int line_table_each(struct line_table *t, int (*cb)(const char *file, uint32_t line, void *arg),
+		    void *arg)
 {
 	_cleanup_free_ uint64_t *all = NULL;
 	size_t n = 0;
@@ -156,7 +162,8 @@ int line_table_each(struct line_table *t, int (*cb)(const char *file, uint32_t l
 			return -ENOMEM;
 		all = grown;
 		for (size_t k = 0; k + 1 < u->n_rows; k++)
-			if (!u->rows[k].end && u->rows[k].line && u->rows[k + 1].addr > u->rows[k].addr)
+			if (!u->rows[k].end && u->rows[k].line &&
+			    u->rows[k + 1].addr > u->rows[k].addr)
 				all[n++] = (uint64_t)u->rows[k].file << 32 | u->rows[k].line;
 		n = first + sort_unique(all + first, n - first, sizeof(*all), compare_u64);
 	}
@@ -173,9 +180,11 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-size_t line_table_similar_files(struct line_table *t, const char *file, const char **ret, size_t max)
+size_t line_table_similar_files(struct line_table *t, const char *file, const char **ret,
+				size_t max)
 {
-	struct similar s = {.wanted = base_name(file), .max = max < SIMILAR_MAX ? max : SIMILAR_MAX};
+	struct similar s = {.wanted = base_name(file),
+			    .max = max < SIMILAR_MAX ? max : SIMILAR_MAX};
 
 	for (size_t i = 0; i < t->n_units; i++)
 		(void)line_unit_files(t, &t->units[i]);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Where to put a probe for a line: once in each function and each inlined or cloned copy. A loop's line has several runs of
- * code in one function (start, condition, step); a probe on each would count it several times. */
+/* Where to put a probe for a line: once in each function and each inlined or cloned copy. A loop's
+ * line has several runs of code in one function (start, condition, step); a probe on each would
+ * count it several times. */
 #include "dwarf/lines_private.h"
 
 #include "base/array.h"
@@ -16,10 +17,12 @@
 /* A row of the line. */
 struct hit {
 	uint64_t addr;
-	uint64_t copy;	 /* equal for the rows of one copy: the number of an instance, or a function's address */
+	uint64_t copy; /* equal for the rows of one copy: the number of an instance, or a function's
+			  address */
 	size_t instance; /* SIZE_MAX: the unit does not tell */
 	bool stmt;
-	bool real; /* it has an instruction of its own, it does not only mark where a statement went */
+	bool real; /* it has an instruction of its own, it does not only mark where a statement went
+		    */
 };
 
 struct hits {
@@ -54,7 +57,8 @@ static bool any_hit(uint64_t from, uint64_t to, void *arg)
 	return lo < h->n && h->all[lo].addr < to;
 }
 
-/* Hits and ranges are both by address: one sweep, with the ranges around the current address stacked, innermost on top. */
+/* Hits and ranges are both by address: one sweep, with the ranges around the current address
+ * stacked, innermost on top. */
 static int find_instances(struct hits *h, const struct line_instances *in)
 {
 	_cleanup_free_ size_t *stack = reallocarray(NULL, in->n_ranges + 1, sizeof(*stack));
@@ -76,8 +80,9 @@ static int find_instances(struct hits *h, const struct line_instances *in)
 	return 0;
 }
 
-/* A copy where nothing of the line is left but a marker, while a copy inside or around it has its instructions: the compiler moved
- * the marker out of its block. Counting both would count one visit twice. */
+/* A copy where nothing of the line is left but a marker, while a copy inside or around it has its
+ * instructions: the compiler moved the marker out of its block. Counting both would count one visit
+ * twice. */
 static int drop_strays(struct hits *h, const struct line_instances *in)
 {
 	enum { REAL = 1, AROUND_REAL = 2 };
@@ -92,7 +97,8 @@ static int drop_strays(struct hits *h, const struct line_instances *in)
 		if (!h->all[i].real || at == SIZE_MAX || is[at] & REAL)
 			continue;
 		is[at] |= REAL;
-		for (at = in->all[at].parent; at != SIZE_MAX && !(is[at] & AROUND_REAL); at = in->all[at].parent)
+		for (at = in->all[at].parent; at != SIZE_MAX && !(is[at] & AROUND_REAL);
+		     at = in->all[at].parent)
 			is[at] |= AROUND_REAL;
 	}
 	for (size_t i = 0; i < h->n; i++) {
@@ -100,7 +106,8 @@ static int drop_strays(struct hits *h, const struct line_instances *in)
 		bool stray = at != SIZE_MAX && !(is[at] & REAL) && is[at] & AROUND_REAL;
 
 		if (at != SIZE_MAX && !(is[at] & REAL))
-			for (at = in->all[at].parent; !stray && at != SIZE_MAX; at = in->all[at].parent)
+			for (at = in->all[at].parent; !stray && at != SIZE_MAX;
+			     at = in->all[at].parent)
 				stray = is[at] & REAL;
 		if (!stray)
 			h->all[used++] = h->all[i];
@@ -109,10 +116,12 @@ static int drop_strays(struct hits *h, const struct line_instances *in)
 	return 0;
 }
 
-/* Lower is better: the first statement, and rather in the part of the function that is entered than in its cold part. */
+/* Lower is better: the first statement, and rather in the part of the function that is entered than
+ * in its cold part. */
 static int grade(const struct hit *h, const struct line_instances *in)
 {
-	bool entry = h->instance == SIZE_MAX || (h->addr >= in->all[h->instance].entry.lo && h->addr < in->all[h->instance].entry.hi);
+	bool entry = h->instance == SIZE_MAX || (h->addr >= in->all[h->instance].entry.lo &&
+						 h->addr < in->all[h->instance].entry.hi);
 
 	if (h->stmt)
 		return entry ? 0 : 1;
@@ -130,7 +139,8 @@ static int by_copy(const void *pa, const void *pb)
 	return a->addr < b->addr ? -1 : a->addr > b->addr;
 }
 
-static int pick(struct line_table *t, struct hits *h, const struct line_instances *in, struct addresses *out)
+static int pick(struct line_table *t, struct hits *h, const struct line_instances *in,
+		struct addresses *out)
 {
 	struct elf_symbol sym;
 
@@ -139,14 +149,16 @@ static int pick(struct line_table *t, struct hits *h, const struct line_instance
 
 		x->copy = x->instance;
 		if (x->instance == SIZE_MAX)
-			x->copy = elf_object_function_at(t->object, x->addr, &sym) == 0 ? sym.addr : x->addr;
+			x->copy = elf_object_function_at(t->object, x->addr, &sym) == 0 ? sym.addr
+											: x->addr;
 	}
 	if (h->n)
 		qsort(h->all, h->n, sizeof(*h->all), by_copy);
 	for (size_t i = 0, end; i < h->n; i = end) {
 		const struct hit *best = &h->all[i];
 
-		for (end = i; end < h->n && h->all[end].copy == best->copy && (h->all[end].instance == SIZE_MAX) == (best->instance == SIZE_MAX);
+		for (end = i; end < h->n && h->all[end].copy == best->copy &&
+			      (h->all[end].instance == SIZE_MAX) == (best->instance == SIZE_MAX);
 		     end++)
 			if (grade(&h->all[end], in) < grade(best, in))
 				best = &h->all[end];
@@ -175,7 +187,8 @@ static void add_file(struct statement_files *files, uint32_t id)
 }
 
 /* Functions that were folded into others: the first statement of the line in each. */
-static int folded_statements(struct file_filter *f, const struct line_unit *u, uint32_t line, struct statement_files *files, struct addresses *out)
+static int folded_statements(struct file_filter *f, const struct line_unit *u, uint32_t line,
+			     struct statement_files *files, struct addresses *out)
 {
 	bool found = false;
 
@@ -186,7 +199,8 @@ static int folded_statements(struct file_filter *f, const struct line_unit *u, u
 			found = false;
 			continue;
 		}
-		if (found || row->line != line || row[1].addr <= row->addr || !file_filter_wants(f, row->file))
+		if (found || row->line != line || row[1].addr <= row->addr ||
+		    !file_filter_wants(f, row->file))
 			continue;
 		if (array_room(out->all, out->n) < 0)
 			return -ENOMEM;
@@ -197,8 +211,8 @@ static int folded_statements(struct file_filter *f, const struct line_unit *u, u
 	return 0;
 }
 
-static int unit_statements(struct file_filter *f, struct line_unit *u, uint32_t line, struct statement_files *files, struct addresses *out,
-			   uint32_t *nearest)
+static int unit_statements(struct file_filter *f, struct line_unit *u, uint32_t line,
+			   struct statement_files *files, struct addresses *out, uint32_t *nearest)
 {
 	struct line_instances in = {0};
 	struct hits h = {0};
@@ -216,8 +230,10 @@ static int unit_statements(struct file_filter *f, struct line_unit *u, uint32_t 
 			continue;
 		}
 		gap = row->line > line ? row->line - line : line - row->line;
-		/* Of two equally near the one below: a probe on a comment is meant for what it comments. */
-		if (row[1].addr > row->addr && (!*nearest || gap < best || (gap == best && row->line > *nearest)))
+		/* Of two equally near the one below: a probe on a comment is meant for what it
+		 * comments. */
+		if (row[1].addr > row->addr &&
+		    (!*nearest || gap < best || (gap == best && row->line > *nearest)))
 			*nearest = row->line;
 	}
 	if (r == 0 && h.n)
@@ -241,7 +257,8 @@ static bool match_exactly(const char *file, void *arg)
 }
 
 /* Is what was written the whole name of one of them? */
-static bool is_whole(const struct line_table *t, const struct statement_files *files, const char *file)
+static bool is_whole(const struct line_table *t, const struct statement_files *files,
+		     const char *file)
 {
 	for (size_t i = 0; i < files->n; i++)
 		if (strcmp(t->files[files->all[i]]->name, file) == 0)
@@ -264,7 +281,8 @@ static int name_files(struct line_table *t, const struct statement_files *files)
 	return -ENOTUNIQ;
 }
 
-static int statements(struct file_filter *f, const char *file, uint32_t line, uint64_t **ret, size_t *ret_n, uint32_t *ret_nearest)
+static int statements(struct file_filter *f, const char *file, uint32_t line, uint64_t **ret,
+		      size_t *ret_n, uint32_t *ret_nearest)
 {
 	struct line_table *t = f->t;
 	struct statement_files files = {0};
@@ -295,10 +313,12 @@ static int statements(struct file_filter *f, const char *file, uint32_t line, ui
 	return 0;
 }
 
-int line_statements_here(struct line_table *t, const char *file, uint32_t line, uint64_t **ret, size_t *ret_n, uint32_t *ret_nearest)
+int line_statements_here(struct line_table *t, const char *file, uint32_t line, uint64_t **ret,
+			 size_t *ret_n, uint32_t *ret_nearest)
 {
 	_cleanup_(file_filter_free) struct file_filter f = file_filter_named(t, file);
-	_cleanup_(file_filter_free) struct file_filter exact = {.t = t, .match = match_exactly, .arg = (void *)(uintptr_t)file};
+	_cleanup_(file_filter_free) struct file_filter exact = {
+		.t = t, .match = match_exactly, .arg = (void *)(uintptr_t)file};
 	int r;
 
 	t->several.text[0] = 0;
@@ -314,7 +334,8 @@ const char *line_table_several(const struct line_table *t)
 	return t->several.text;
 }
 
-int line_table_statements(struct line_table *t, const char *file, uint32_t line, uint64_t **ret, size_t *ret_n, uint32_t *ret_nearest)
+int line_table_statements(struct line_table *t, const char *file, uint32_t line, uint64_t **ret,
+			  size_t *ret_n, uint32_t *ret_nearest)
 {
 	return t->readers->statements(t, file, line, ret, ret_n, ret_nearest);
 }

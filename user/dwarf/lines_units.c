@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Finds the units of a file and what they cover. Opening a table costs the units' roots and no more: not through libdwarf, which
- * would read the whole of .debug_info first. */
+/* Finds the units of a file and what they cover. Opening a table costs the units' roots and no
+ * more: not through libdwarf, which would read the whole of .debug_info first. */
 #include "dwarf/lines_private.h"
 #include "elf/object_private.h"
 
@@ -23,8 +23,8 @@ struct listing {
 	uint64_t ranges_left;
 };
 
-/* Addresses of discarded code are 0, 1 or near the top, by linker: none of them is in a code segment. Until the units are
- * numbered a range's unit is the place of its entry in the listing. */
+/* Addresses of discarded code are 0, 1 or near the top, by linker: none of them is in a code
+ * segment. Until the units are numbered a range's unit is the place of its entry in the listing. */
 static int add_range(uint64_t lo, uint64_t hi, void *arg)
 {
 	struct listing *l = arg;
@@ -53,7 +53,8 @@ static int add_unit(struct listing *l, const struct debug_unit *u, const struct 
 		return -ENOMEM;
 	l->found[l->n++] = (struct found){.program = root->values[ROOT_PROGRAM].v, .at = u->at};
 	debug_range_source_init(&source, l->t->debug, u, root, &l->ranges_left);
-	r = debug_ranges(&source, root->values[ROOT_LOW], root->values[ROOT_HIGH], root->values[ROOT_RANGES], add_range, l);
+	r = debug_ranges(&source, root->values[ROOT_LOW], root->values[ROOT_HIGH],
+			 root->values[ROOT_RANGES], add_range, l);
 	l->found[l->n - 1].covers = l->t->n_index > before;
 	return r;
 }
@@ -67,10 +68,13 @@ static int list_units(struct listing *l)
 	int r = 0;
 
 	for (uint64_t at = 0; r == 0 && at < size; at = u.end) {
-		if (!debug_unit_read(t->debug, at, &u)) { /* there is no way to the units behind it */
+		if (!debug_unit_read(t->debug, at,
+				     &u)) { /* there is no way to the units behind it */
 			t->bad++;
-			line_table_warn(t, "%s: damaged debug information (unit at 0x%llx); lines of the units behind it are missing", t->debug->path,
-					(unsigned long long)at);
+			line_table_warn(t,
+					"%s: damaged debug information (unit at 0x%llx); lines of "
+					"the units behind it are missing",
+					t->debug->path, (unsigned long long)at);
 			return 0;
 		}
 		if (u.kind == DW_UT_type || u.kind == DW_UT_split_type || u.root == u.end)
@@ -79,8 +83,10 @@ static int list_units(struct listing *l)
 			r = add_unit(l, &u, &root);
 		} else {
 			t->bad++;
-			line_table_warn(t, "%s: damaged debug information (unit at 0x%llx); its lines are missing", t->debug->path,
-					(unsigned long long)at);
+			line_table_warn(t,
+					"%s: damaged debug information (unit at 0x%llx); its lines "
+					"are missing",
+					t->debug->path, (unsigned long long)at);
 		}
 	}
 	return r;
@@ -100,7 +106,8 @@ static int add_arange(struct listing *l, size_t total, uint64_t at, uint64_t sta
 	return r;
 }
 
-/* Units that do not say which code they have (old assemblers and split debug information) may be in .debug_aranges. */
+/* Units that do not say which code they have (old assemblers and split debug information) may be in
+ * .debug_aranges. */
 static int add_aranges(struct listing *l)
 {
 	size_t size, k;
@@ -128,7 +135,8 @@ static int add_aranges(struct listing *l)
 		at = fixed(&r, word);
 		if (fixed(&r, 1) != 8 || fixed(&r, 1) != 0 || r.bad)
 			return 0;
-		r.at = start + (((size_t)(r.at - start) + 15) & ~15UL); /* to a multiple of a pair from the header on */
+		r.at = start + (((size_t)(r.at - start) + 15) &
+				~15UL); /* to a multiple of a pair from the header on */
 		for (; r.at < end && end - r.at >= 16; r.at += 16) {
 			memcpy(pair, r.at, 16);
 			if (pair[1] && (result = add_arange(l, l->n, at, pair[0], pair[1])) < 0)
@@ -172,7 +180,8 @@ static int number_units(struct listing *l)
 	qsort(sorted, l->n, sizeof(*sorted), by_program);
 	for (size_t i = 0; i < l->n; i++) {
 		if (i == 0 || sorted[i]->program != sorted[i - 1]->program)
-			t->units[t->n_units++] = (struct line_unit){.program = sorted[i]->program, .dies = &t->dies[i]};
+			t->units[t->n_units++] = (struct line_unit){.program = sorted[i]->program,
+								    .dies = &t->dies[i]};
 		t->dies[i] = sorted[i]->at;
 		t->units[t->n_units - 1].n_dies++;
 		sorted[i]->unit = t->n_units - 1;
@@ -181,7 +190,8 @@ static int number_units(struct listing *l)
 		t->index[i].unit = l->found[t->index[i].unit].unit;
 	if (t->n_index)
 		qsort(t->index, t->n_index, sizeof(*t->index), by_lo);
-	for (size_t i = 0; i + 1 < t->n_index; i++) /* no compiler lets them overlap; a search needs that they do not */
+	for (size_t i = 0; i + 1 < t->n_index;
+	     i++) /* no compiler lets them overlap; a search needs that they do not */
 		if (t->index[i].hi > t->index[i + 1].lo)
 			t->index[i].hi = t->index[i + 1].lo;
 	return 0;

@@ -5,7 +5,8 @@
 
 static bool is_index(unsigned int form)
 {
-	return form == DW_FORM_addrx || form == DW_FORM_GNU_addr_index || (form >= DW_FORM_addrx1 && form <= DW_FORM_addrx4);
+	return form == DW_FORM_addrx || form == DW_FORM_GNU_addr_index ||
+	       (form >= DW_FORM_addrx1 && form <= DW_FORM_addrx4);
 }
 
 /* The @index-th address of the unit's share of .debug_addr. */
@@ -13,7 +14,8 @@ static bool indexed(const struct debug_range_source *s, uint64_t index, uint64_t
 {
 	uint64_t at;
 
-	return !__builtin_mul_overflow(index, (uint64_t)8, &at) && !__builtin_add_overflow(at, s->addr_base, &at) &&
+	return !__builtin_mul_overflow(index, (uint64_t)8, &at) &&
+	       !__builtin_add_overflow(at, s->addr_base, &at) &&
 	       debug_section_read(&s->file->sections[DEBUG_ADDR], at, ret, 8) == 8;
 }
 
@@ -32,7 +34,8 @@ static bool spend(const struct debug_range_source *s)
 }
 
 /* Pairs of addresses, up to version 4. */
-static int old_list(const struct debug_range_source *s, uint64_t at, int (*cb)(uint64_t, uint64_t, void *), void *arg)
+static int old_list(const struct debug_range_source *s, uint64_t at,
+		    int (*cb)(uint64_t, uint64_t, void *), void *arg)
 {
 	uint64_t base = s->low, pair[2];
 	int r = 0;
@@ -63,7 +66,8 @@ static uint64_t indexed_leb(const struct debug_range_source *s, struct reader *r
 }
 
 /* Since version 5 (section 2.17.3). */
-static int new_list(const struct debug_range_source *s, uint64_t at, int (*cb)(uint64_t, uint64_t, void *), void *arg)
+static int new_list(const struct debug_range_source *s, uint64_t at,
+		    int (*cb)(uint64_t, uint64_t, void *), void *arg)
 {
 	struct reader r = {.at = NULL};
 	uint64_t base = s->low, lo = 0, hi = 0;
@@ -122,14 +126,16 @@ static bool list_place(const struct debug_range_source *s, uint64_t index, uint6
 {
 	uint64_t offset = 0;
 
-	if (!s->lists_base || s->lists_base > s->n_lists || index >= (s->n_lists - s->lists_base) / s->word)
+	if (!s->lists_base || s->lists_base > s->n_lists ||
+	    index >= (s->n_lists - s->lists_base) / s->word)
 		return false;
 	memcpy(&offset, s->lists + s->lists_base + index * s->word, s->word);
 	*ret = s->lists_base + offset;
 	return true;
 }
 
-int debug_ranges(const struct debug_range_source *s, struct debug_value low, struct debug_value high, struct debug_value ranges,
+int debug_ranges(const struct debug_range_source *s, struct debug_value low,
+		 struct debug_value high, struct debug_value ranges,
 		 int (*cb)(uint64_t lo, uint64_t hi, void *arg), void *arg)
 {
 	uint64_t lo, hi;
@@ -137,7 +143,8 @@ int debug_ranges(const struct debug_range_source *s, struct debug_value low, str
 	if (ranges.form == DW_FORM_rnglistx)
 		return list_place(s, ranges.v, &ranges.v) ? new_list(s, ranges.v, cb, arg) : 0;
 	if (ranges.form)
-		return s->version >= 5 ? new_list(s, ranges.v, cb, arg) : old_list(s, ranges.v, cb, arg);
+		return s->version >= 5 ? new_list(s, ranges.v, cb, arg)
+				       : old_list(s, ranges.v, cb, arg);
 	if (!high.form || !debug_address(s, low, &lo))
 		return 0;
 	if (!debug_address(s, high, &hi))
@@ -150,8 +157,8 @@ uint64_t debug_range_budget(struct debug_file *f)
 	return (1 << 16) + f->sections[DEBUG_RNGLISTS].size + f->sections[DEBUG_RANGES].size / 16;
 }
 
-void debug_range_source_init(struct debug_range_source *s, struct debug_file *f, const struct debug_unit *u, const struct debug_root *r,
-			     uint64_t *left)
+void debug_range_source_init(struct debug_range_source *s, struct debug_file *f,
+			     const struct debug_unit *u, const struct debug_root *r, uint64_t *left)
 {
 	*s = (struct debug_range_source){
 		.file = f,

@@ -38,7 +38,8 @@ bool debug_split_single(struct debug_file *dwo, uint64_t id, struct debug_split 
 	s.parts[DW_SECT_LINE].size = dwo->sections[DEBUG_LINE].size;
 	for (int i = 0; i < MAX_UNITS && debug_unit_read(dwo, at, &u); i++, at = u.end) {
 		if (u.version >= 5 ? u.kind != DW_UT_split_compile || u.dwo_id != id
-				   : !debug_root_read(&roots, &u, &root) || root.values[ROOT_DWO_ID].v != id)
+				   : !debug_root_read(&roots, &u, &root) ||
+					     root.values[ROOT_DWO_ID].v != id)
 			continue;
 		rebase(&s, &u);
 		*ret = s;
@@ -47,7 +48,8 @@ bool debug_split_single(struct debug_file *dwo, uint64_t id, struct debug_split 
 	return false;
 }
 
-/* The index: a header, a hash table of ids, one of row numbers, and two tables of rows: offsets and sizes. */
+/* The index: a header, a hash table of ids, one of row numbers, and two tables of rows: offsets and
+ * sizes. */
 struct package_index {
 	const unsigned char *ids, *rows, *columns, *offsets, *sizes;
 	uint32_t n_columns, n_units, n_slots;
@@ -75,7 +77,8 @@ static bool open_index(struct debug_file *package, struct package_index *ret)
 	x.n_columns = word_at(p, 1);
 	x.n_units = word_at(p, 2);
 	x.n_slots = word_at(p, 3);
-	if ((version != 2 && version != 5) || !x.n_columns || x.n_columns > MAX_COLUMNS || !x.n_slots || x.n_slots & (x.n_slots - 1))
+	if ((version != 2 && version != 5) || !x.n_columns || x.n_columns > MAX_COLUMNS ||
+	    !x.n_slots || x.n_slots & (x.n_slots - 1))
 		return false;
 	need = 16 + 12ULL * x.n_slots + 4ULL * x.n_columns + 8ULL * x.n_columns * x.n_units;
 	if (need > n)
@@ -92,7 +95,8 @@ static bool open_index(struct debug_file *package, struct package_index *ret)
 /* The row of @id, from 1; 0: it is not there. */
 static uint32_t find_row(const struct package_index *x, uint64_t id)
 {
-	uint32_t mask = x->n_slots - 1, slot = (uint32_t)id & mask, step = ((uint32_t)(id >> 32) & mask) | 1;
+	uint32_t mask = x->n_slots - 1, slot = (uint32_t)id & mask,
+		 step = ((uint32_t)(id >> 32) & mask) | 1;
 
 	for (uint32_t i = 0; i < x->n_slots; i++, slot = (slot + step) & mask) {
 		uint32_t row = word_at(x->rows, slot);
@@ -123,7 +127,8 @@ bool debug_split_packaged(struct debug_file *package, uint64_t id, struct debug_
 		uint32_t section = word_at(x.columns, i);
 
 		if (section <= DW_SECT_RNGLISTS)
-			s.parts[section] = (struct debug_part){word_at(x.offsets, cell), word_at(x.sizes, cell)};
+			s.parts[section] = (struct debug_part){word_at(x.offsets, cell),
+							       word_at(x.sizes, cell)};
 	}
 	if (!info->size || !debug_unit_read(package, info->at, &u) || u.end - u.at > info->size)
 		return false;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Split units (-gsplit-dwarf): what a skeleton unit leaves out is in a file of its own (.dwo), or in a package (.dwp) of them. */
+/* Split units (-gsplit-dwarf): what a skeleton unit leaves out is in a file of its own (.dwo), or
+ * in a package (.dwp) of them. */
 #pragma once
 
 #include "dwarf/unit.h"
@@ -14,8 +15,8 @@ struct debug_split {
 	struct debug_file *file;
 	bool owned;		/* a .dwo: closed by debug_split_close; a package lives on */
 	struct debug_unit unit; /* its places count from its share of .debug_info.dwo */
-	/* Its shares of the file's sections, by DW_SECT_*. Version 2 of a package's index has other sections at DW_SECT_LOCLISTS and above; its
-	 * units have no use for these. */
+	/* Its shares of the file's sections, by DW_SECT_*. Version 2 of a package's index has other
+	 * sections at DW_SECT_LOCLISTS and above; its units have no use for these. */
 	struct debug_part parts[DW_SECT_RNGLISTS + 1];
 };
 

@@ -8,9 +8,11 @@
 
 enum { SECTION_NONE, SECTION_INFO, SECTION_ABBREV, SECTION_ADDR, N_SECTIONS };
 
-static int section_info(void *object, dwarf_section_index i, Dwarf_Obj_Access_Section_a *ret, int *error)
+static int section_info(void *object, dwarf_section_index i, Dwarf_Obj_Access_Section_a *ret,
+			int *error)
 {
-	static const char *const names[N_SECTIONS] = {"", ".debug_info", ".debug_abbrev", ".debug_addr"};
+	static const char *const names[N_SECTIONS] = {"", ".debug_info", ".debug_abbrev",
+						      ".debug_addr"};
 	const struct line_tree *tree = object;
 	const size_t sizes[N_SECTIONS] = {0, tree->n_info, tree->n_abbrev, tree->n_addresses};
 
@@ -57,7 +59,8 @@ static Dwarf_Unsigned file_size(void *object)
 static int load_section(void *object, dwarf_section_index i, Dwarf_Small **ret, int *error)
 {
 	const struct line_tree *tree = object;
-	const unsigned char *const bytes[N_SECTIONS] = {NULL, tree->info, tree->abbrev, tree->addresses};
+	const unsigned char *const bytes[N_SECTIONS] = {NULL, tree->info, tree->abbrev,
+							tree->addresses};
 
 	(void)error;
 	if (i >= N_SECTIONS || !bytes[i])
@@ -87,13 +90,15 @@ static bool open_root(struct line_tree *tree)
 	Dwarf_Error e = NULL;
 
 	tree->reader = (Dwarf_Obj_Access_Interface_a){.ai_object = tree, .ai_methods = &reading};
-	if (dwarf_object_init_b(&tree->reader, NULL, NULL, DW_GROUPNUMBER_ANY, &tree->dwarf, &e) != DW_DLV_OK) {
+	if (dwarf_object_init_b(&tree->reader, NULL, NULL, DW_GROUPNUMBER_ANY, &tree->dwarf, &e) !=
+	    DW_DLV_OK) {
 		dwarf_forget(NULL, &e);
 		tree->dwarf = NULL;
 		return false;
 	}
-	if (dwarf_next_cu_header_d(tree->dwarf, true, &length, &version, &abbrev, &address_size, &offset_size, &extension, &signature, &type_offset,
-				   &next, &kind, &e) == DW_DLV_OK &&
+	if (dwarf_next_cu_header_d(tree->dwarf, true, &length, &version, &abbrev, &address_size,
+				   &offset_size, &extension, &signature, &type_offset, &next, &kind,
+				   &e) == DW_DLV_OK &&
 	    dwarf_siblingof_b(tree->dwarf, NULL, true, &tree->root, &e) == DW_DLV_OK)
 		return true;
 	dwarf_forget(tree->dwarf, &e);
@@ -101,20 +106,24 @@ static bool open_root(struct line_tree *tree)
 	return false;
 }
 
-bool line_tree_open(struct line_tree *ret, struct debug_file *f, uint64_t at, uint64_t size, uint64_t abbrev_at, uint64_t abbrev_size)
+bool line_tree_open(struct line_tree *ret, struct debug_file *f, uint64_t at, uint64_t size,
+		    uint64_t abbrev_at, uint64_t abbrev_size)
 {
 	size_t n;
 	const unsigned char *abbrev = debug_section_bytes(&f->sections[DEBUG_ABBREV], &n);
 
 	*ret = (struct line_tree){0};
-	if (!abbrev || abbrev_at >= n || abbrev_size > n - abbrev_at || !size || size > MAX_UNIT || size > f->sections[DEBUG_INFO].size)
+	if (!abbrev || abbrev_at >= n || abbrev_size > n - abbrev_at || !size || size > MAX_UNIT ||
+	    size > f->sections[DEBUG_INFO].size)
 		return false;
 	ret->abbrev = abbrev + abbrev_at;
 	ret->n_abbrev = abbrev_size;
 	ret->addresses = debug_section_bytes(&f->sections[DEBUG_ADDR], &ret->n_addresses);
 	ret->info = malloc(size);
 	ret->n_info = size;
-	if (ret->info && debug_section_read(&f->sections[DEBUG_INFO], at, ret->info, size) == size && open_root(ret))
+	if (ret->info &&
+	    debug_section_read(&f->sections[DEBUG_INFO], at, ret->info, size) == size &&
+	    open_root(ret))
 		return true;
 	line_tree_close(ret);
 	return false;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The tree of entries of one unit, through libdwarf: for tree.c and lines_instances.c alone. The library is given the unit,
- * its abbreviations and the table of addresses, and nothing else of the file: it reads whole sections, and its 2021 release trips
- * over damaged ones.
- * Every call passes an error pointer: without one the library ends the process. */
+/* The tree of entries of one unit, through libdwarf: for tree.c and lines_instances.c alone. The
+ * library is given the unit, its abbreviations and the table of addresses, and nothing else of the
+ * file: it reads whole sections, and its 2021 release trips over damaged ones. Every call passes an
+ * error pointer: without one the library ends the process. */
 #pragma once
 
 #include "dwarf/unit.h"
@@ -10,9 +10,9 @@
 #include <libdwarf/dwarf.h>
 #include <libdwarf/libdwarf.h>
 
-/* libdwarf renamed the interface through which it reads an object after its 2021 release, which Debian 12 has. Code uses the
- * names of release 0.11, which Debian 13 has; here the older release gets them. Releases before the renaming do not tell
- * their version. */
+/* libdwarf renamed the interface through which it reads an object after its 2021 release, which
+ * Debian 12 has. Code uses the names of release 0.11, which Debian 13 has; here the older release
+ * gets them. Releases before the renaming do not tell their version. */
 #ifdef DW_LIBDWARF_VERSION_MAJOR
 typedef Dwarf_Unsigned dwarf_section_index;
 typedef Dwarf_Small dwarf_byte_order;
@@ -49,8 +49,10 @@ struct line_tree {
 	size_t n_abbrev, n_addresses;
 };
 
-/* @size bytes at @at of @f's .debug_info are the unit. *ret must stay where it is until it is closed. False: damaged. */
-bool line_tree_open(struct line_tree *ret, struct debug_file *f, uint64_t at, uint64_t size, uint64_t abbrev_at, uint64_t abbrev_size);
+/* @size bytes at @at of @f's .debug_info are the unit. *ret must stay where it is until it is
+ * closed. False: damaged. */
+bool line_tree_open(struct line_tree *ret, struct debug_file *f, uint64_t at, uint64_t size,
+		    uint64_t abbrev_at, uint64_t abbrev_size);
 void line_tree_close(struct line_tree *tree);
 
 /* An attribute; form 0 if the entry does not have it. */

@@ -6,7 +6,8 @@
 #include <libdwarf/dwarf.h>
 #include <stdlib.h>
 
-/* Of .debug_abbrev for one root; compilers sort by use, so that the root's description may be the last of some hundreds. */
+/* Of .debug_abbrev for one root; compilers sort by use, so that the root's description may be the
+ * last of some hundreds. */
 #define MAX_ABBREV_SEARCH (1 << 20)
 /* Root entries have offsets instead of strings; only odd ones are longer than the first piece. */
 #define PIECE 512
@@ -68,11 +69,15 @@ static void skip_attributes(struct reader *r)
 }
 
 /* The reader at the tag of description @code of @u's table. */
-static bool find_abbrev(struct debug_roots *roots, const struct debug_unit *u, uint64_t code, struct reader *ret)
+static bool find_abbrev(struct debug_roots *roots, const struct debug_unit *u, uint64_t code,
+			struct reader *ret)
 {
-	struct known_abbrev *known = &roots->known[(u->abbrev * 31 + code) % (sizeof(roots->known) / sizeof(roots->known[0]))];
+	struct known_abbrev *known =
+		&roots->known[(u->abbrev * 31 + code) %
+			      (sizeof(roots->known) / sizeof(roots->known[0]))];
 	size_t n;
-	const unsigned char *all = debug_section_bytes(&roots->file->sections[DEBUG_ABBREV], &n), *start;
+	const unsigned char *all = debug_section_bytes(&roots->file->sections[DEBUG_ABBREV], &n),
+			    *start;
 	uint64_t limit = 16ULL * n + (64ULL << 20);
 
 	if (!all || u->abbrev >= n)
@@ -83,7 +88,8 @@ static bool find_abbrev(struct debug_roots *roots, const struct debug_unit *u, u
 		return true;
 	}
 	start = ret->at;
-	while (!ret->bad && ret->at - start < MAX_ABBREV_SEARCH && roots->work + (uint64_t)(ret->at - start) < limit) {
+	while (!ret->bad && ret->at - start < MAX_ABBREV_SEARCH &&
+	       roots->work + (uint64_t)(ret->at - start) < limit) {
 		uint64_t c = leb(ret, false);
 
 		if (!c)
@@ -110,15 +116,18 @@ static bool skip(struct reader *r, uint64_t n)
 	return !r->bad;
 }
 
-bool debug_form_read(struct reader *r, const unsigned char *from, uint64_t start, const struct debug_unit *u, unsigned int form,
-		     struct debug_value *ret)
+bool debug_form_read(struct reader *r, const unsigned char *from, uint64_t start,
+		     const struct debug_unit *u, unsigned int form, struct debug_value *ret)
 {
 	/* Numbers of so many bytes, in any unit. */
 	static const unsigned char sizes[] = {
-		[DW_FORM_data1] = 1, [DW_FORM_flag] = 1,     [DW_FORM_ref1] = 1,    [DW_FORM_strx1] = 1,    [DW_FORM_addrx1] = 1, [DW_FORM_data2] = 2,
-		[DW_FORM_ref2] = 2,  [DW_FORM_strx2] = 2,    [DW_FORM_addrx2] = 2,  [DW_FORM_strx3] = 3,    [DW_FORM_addrx3] = 3, [DW_FORM_data4] = 4,
-		[DW_FORM_ref4] = 4,  [DW_FORM_strx4] = 4,    [DW_FORM_addrx4] = 4,  [DW_FORM_ref_sup4] = 4, [DW_FORM_addr] = 8,	  [DW_FORM_data8] = 8,
-		[DW_FORM_ref8] = 8,  [DW_FORM_ref_sig8] = 8, [DW_FORM_ref_sup8] = 8};
+		[DW_FORM_data1] = 1,	[DW_FORM_flag] = 1,	[DW_FORM_ref1] = 1,
+		[DW_FORM_strx1] = 1,	[DW_FORM_addrx1] = 1,	[DW_FORM_data2] = 2,
+		[DW_FORM_ref2] = 2,	[DW_FORM_strx2] = 2,	[DW_FORM_addrx2] = 2,
+		[DW_FORM_strx3] = 3,	[DW_FORM_addrx3] = 3,	[DW_FORM_data4] = 4,
+		[DW_FORM_ref4] = 4,	[DW_FORM_strx4] = 4,	[DW_FORM_addrx4] = 4,
+		[DW_FORM_ref_sup4] = 4, [DW_FORM_addr] = 8,	[DW_FORM_data8] = 8,
+		[DW_FORM_ref8] = 8,	[DW_FORM_ref_sig8] = 8, [DW_FORM_ref_sup8] = 8};
 	const unsigned char *end;
 
 	*ret = (struct debug_value){.form = form};
@@ -171,7 +180,8 @@ bool debug_form_read(struct reader *r, const unsigned char *from, uint64_t start
 		return skip(r, leb(r, false));
 	case DW_FORM_indirect:
 		form = (unsigned int)leb(r, false);
-		return form != DW_FORM_indirect && form != DW_FORM_implicit_const && debug_form_read(r, from, start, u, form, ret);
+		return form != DW_FORM_indirect && form != DW_FORM_implicit_const &&
+		       debug_form_read(r, from, start, u, form, ret);
 	default:
 		return false;
 	}
@@ -210,7 +220,8 @@ static int slot_of(uint64_t name)
 	}
 }
 
-static bool read_root(struct debug_roots *roots, const struct debug_unit *u, unsigned char *buf, size_t size, struct debug_root *ret)
+static bool read_root(struct debug_roots *roots, const struct debug_unit *u, unsigned char *buf,
+		      size_t size, struct debug_root *ret)
 {
 	size_t n = u->end - u->root < size ? u->end - u->root : size;
 	struct reader r = {.at = buf}, abbrev;
@@ -233,7 +244,8 @@ static bool read_root(struct debug_roots *roots, const struct debug_unit *u, uns
 			return false;
 		if (!name && !form)
 			return true;
-		if (form > UINT16_MAX || !debug_form_read(&r, buf, u->root, u, (unsigned int)form, &v))
+		if (form > UINT16_MAX ||
+		    !debug_form_read(&r, buf, u->root, u, (unsigned int)form, &v))
 			return false;
 		if (form == DW_FORM_implicit_const)
 			v.v = implicit;
@@ -257,19 +269,22 @@ bool debug_root_read(struct debug_roots *roots, const struct debug_unit *u, stru
 }
 
 /* The offset in .debug_str of the @index-th string. */
-static bool string_offset(struct debug_file *f, const struct debug_unit *u, const struct debug_root *root, uint64_t index, uint64_t *ret)
+static bool string_offset(struct debug_file *f, const struct debug_unit *u,
+			  const struct debug_root *root, uint64_t index, uint64_t *ret)
 {
 	struct debug_value base = root->values[ROOT_STRINGS_BASE];
 	uint64_t v = 0, at;
 
-	if (__builtin_mul_overflow(index, (uint64_t)u->word, &at) || __builtin_add_overflow(at, base.form ? base.v : 0, &at) ||
+	if (__builtin_mul_overflow(index, (uint64_t)u->word, &at) ||
+	    __builtin_add_overflow(at, base.form ? base.v : 0, &at) ||
 	    debug_section_read(&f->sections[DEBUG_STR_OFFSETS], at, &v, u->word) != u->word)
 		return false;
 	*ret = v;
 	return true;
 }
 
-bool debug_value_string(struct debug_file *f, const struct debug_unit *u, const struct debug_root *root, struct debug_value v, char *buf, size_t size)
+bool debug_value_string(struct debug_file *f, const struct debug_unit *u,
+			const struct debug_root *root, struct debug_value v, char *buf, size_t size)
 {
 	switch (v.form) {
 	case DW_FORM_string:
@@ -280,14 +295,16 @@ bool debug_value_string(struct debug_file *f, const struct debug_unit *u, const 
 		return debug_section_string(&f->sections[DEBUG_LINE_STR], v.v, buf, size);
 	case DW_FORM_GNU_strp_alt:
 	case DW_FORM_strp_sup:
-		return f->alternate && debug_section_string(&f->alternate->sections[DEBUG_STR], v.v, buf, size);
+		return f->alternate &&
+		       debug_section_string(&f->alternate->sections[DEBUG_STR], v.v, buf, size);
 	case DW_FORM_strx:
 	case DW_FORM_strx1:
 	case DW_FORM_strx2:
 	case DW_FORM_strx3:
 	case DW_FORM_strx4:
 	case DW_FORM_GNU_str_index:
-		return string_offset(f, u, root, v.v, &v.v) && debug_section_string(&f->sections[DEBUG_STR], v.v, buf, size);
+		return string_offset(f, u, root, v.v, &v.v) &&
+		       debug_section_string(&f->sections[DEBUG_STR], v.v, buf, size);
 	default:
 		return false;
 	}

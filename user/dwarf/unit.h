@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Headers of units and their root entries (DWARF 2 to 5, 7.5 of the standard), read from the file where they are: what a program of
- * thousands of units costs to open is their roots, not the trees below them. */
+/* Headers of units and their root entries (DWARF 2 to 5, 7.5 of the standard), read from the file
+ * where they are: what a program of thousands of units costs to open is their roots, not the trees
+ * below them. */
 #pragma once
 
 #include "elf/debug_file.h"
@@ -11,10 +12,12 @@ struct debug_unit {
 	uint64_t root;	  /* its root entry */
 	uint64_t abbrev;  /* in .debug_abbrev */
 	uint64_t dwo_id;  /* 0: none said */
-	unsigned int version, kind /* DW_UT_*; before version 5: 0 */, address_size, word /* of offsets: 4 or 8 */;
+	unsigned int version, kind /* DW_UT_*; before version 5: 0 */, address_size,
+		word /* of offsets: 4 or 8 */;
 };
 
-/* An attribute as it stands in the entry: a number, an address, an offset or an index by its form; form 0: absent. */
+/* An attribute as it stands in the entry: a number, an address, an offset or an index by its form;
+ * form 0: absent. */
 struct debug_value {
 	unsigned int form;
 	uint64_t v; /* an inline string: where it is in .debug_info */
@@ -46,7 +49,8 @@ struct debug_roots {
 	struct known_abbrev {
 		uint64_t table, code, at; /* at 0: empty */
 	} known[64];
-	uint64_t work; /* bytes of .debug_abbrev looked at: hostile units could all search the whole section */
+	uint64_t work; /* bytes of .debug_abbrev looked at: hostile units could all search the whole
+			  section */
 };
 
 /* The length that a unit or table begins with, and of how many bytes offsets in it are: 4 or 8. */
@@ -54,10 +58,13 @@ uint64_t debug_length(struct reader *r, unsigned int *ret_word);
 /* The unit at @at. False: there is none, or it is damaged (then nothing behind it can be found). */
 bool debug_unit_read(struct debug_file *f, uint64_t at, struct debug_unit *ret);
 bool debug_root_read(struct debug_roots *r, const struct debug_unit *u, struct debug_root *ret);
-/* A value that is text: at most @size bytes with the end. False: absent, or not available (the alternate file is missing). */
-bool debug_value_string(struct debug_file *f, const struct debug_unit *u, const struct debug_root *root, struct debug_value v, char *buf,
+/* A value that is text: at most @size bytes with the end. False: absent, or not available (the
+ * alternate file is missing). */
+bool debug_value_string(struct debug_file *f, const struct debug_unit *u,
+			const struct debug_root *root, struct debug_value v, char *buf,
 			size_t size);
 
-/* Reads an attribute's value of @form; @r begins at @start of .debug_info. False: unknown form or cut off. */
-bool debug_form_read(struct reader *r, const unsigned char *from, uint64_t start, const struct debug_unit *u, unsigned int form,
-		     struct debug_value *ret);
+/* Reads an attribute's value of @form; @r begins at @start of .debug_info. False: unknown form or
+ * cut off. */
+bool debug_form_read(struct reader *r, const unsigned char *from, uint64_t start,
+		     const struct debug_unit *u, unsigned int form, struct debug_value *ret);

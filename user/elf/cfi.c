@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Finds .eh_frame: by its section header, or, in files without those, by the program header that the C++ run time uses. */
+/* Finds .eh_frame: by its section header, or, in files without those, by the program header that
+ * the C++ run time uses. */
 #include "elf/cfi_private.h"
 #include "elf/object_private.h"
 
@@ -49,7 +50,8 @@ static bool find_by_header(const struct elf_object *o, uint64_t *ret_vaddr)
 		if (got < 8 || bytes[0] != 1)
 			return false;
 		pe = bytes[1];
-		c = (struct cfi_cursor){.p = bytes + 4, .end = bytes + got, .vaddr = ph.p_vaddr + 4};
+		c = (struct cfi_cursor){
+			.p = bytes + 4, .end = bytes + got, .vaddr = ph.p_vaddr + 4};
 		*ret_vaddr = cfi_pointer(&c, pe);
 		return !c.bad && pe != DW_EH_PE_omit;
 	}
@@ -79,7 +81,8 @@ static uint64_t code_end(const struct elf_object *o)
 }
 
 /* *ret_bytes, which the section points to, is the caller's. */
-static int read_section(const struct elf_object *o, struct cfi_section *ret, uint8_t **ret_bytes, struct error *e)
+static int read_section(const struct elf_object *o, struct cfi_section *ret, uint8_t **ret_bytes,
+			struct error *e)
 {
 	_cleanup_free_ uint8_t *bytes = NULL;
 	struct cfi_section s = {.name = o->path};
@@ -88,7 +91,10 @@ static int read_section(const struct elf_object *o, struct cfi_section *ret, uin
 
 	if (!find_section(o, &s.vaddr, &size)) {
 		if (!find_by_header(o, &s.vaddr))
-			return fail(e, ENODATA, "%s: no call frame information (.eh_frame); calls out of it are followed by frame pointers", o->path);
+			return fail(e, ENODATA,
+				    "%s: no call frame information (.eh_frame); calls out of it "
+				    "are followed by frame pointers",
+				    o->path);
 		s.stop_at_zero = 1;
 		size = MAX_BYTES;
 	}
@@ -96,16 +102,25 @@ static int read_section(const struct elf_object *o, struct cfi_section *ret, uin
 	if (s.stop_at_zero && size > left)
 		size = left;
 	if (!size || size > left)
-		return fail(e, EBADMSG, "%s: malformed .eh_frame (outside of the file); calls out of it are followed by frame pointers", o->path);
+		return fail(e, EBADMSG,
+			    "%s: malformed .eh_frame (outside of the file); calls out of it are "
+			    "followed by frame pointers",
+			    o->path);
 	if (size > MAX_BYTES)
-		return fail(e, E2BIG, "%s: .eh_frame has %llu MiB, at most %llu are read; calls out of it are followed by frame pointers", o->path,
-			    (unsigned long long)(size >> 20), MAX_BYTES >> 20);
+		return fail(e, E2BIG,
+			    "%s: .eh_frame has %llu MiB, at most %llu are read; calls out of it "
+			    "are followed by frame pointers",
+			    o->path, (unsigned long long)(size >> 20), MAX_BYTES >> 20);
 	bytes = malloc(size);
 	if (!bytes)
-		return fail(e, ENOMEM, "out of memory for the call frame information of %s", o->path);
+		return fail(e, ENOMEM, "out of memory for the call frame information of %s",
+			    o->path);
 	got = elf_object_read(o, s.vaddr, bytes, size);
 	if (got < 0 || (uint64_t)got < size)
-		return fail(e, EBADMSG, "%s: cannot read .eh_frame; calls out of it are followed by frame pointers", o->path);
+		return fail(
+			e, EBADMSG,
+			"%s: cannot read .eh_frame; calls out of it are followed by frame pointers",
+			o->path);
 	s.bytes = bytes;
 	s.size = size;
 	s.code_lo = elf_object_code_base(o);
@@ -115,7 +130,8 @@ static int read_section(const struct elf_object *o, struct cfi_section *ret, uin
 	return 0;
 }
 
-int cfi_table_read_here(const struct elf_object *o, size_t max_rows, struct cfi_table *ret, struct error *e)
+int cfi_table_read_here(const struct elf_object *o, size_t max_rows, struct cfi_table *ret,
+			struct error *e)
 {
 	_cleanup_free_ uint8_t *bytes = NULL;
 	struct cfi_section s;
@@ -125,7 +141,8 @@ int cfi_table_read_here(const struct elf_object *o, size_t max_rows, struct cfi_
 	return r < 0 ? r : cfi_section_parse(&s, ret, e);
 }
 
-int cfi_extents_read_here(const struct elf_object *o, struct cfi_extent **ret, size_t *ret_n, struct error *e)
+int cfi_extents_read_here(const struct elf_object *o, struct cfi_extent **ret, size_t *ret_n,
+			  struct error *e)
 {
 	_cleanup_free_ uint8_t *bytes = NULL;
 	struct cfi_section s;
@@ -134,7 +151,8 @@ int cfi_extents_read_here(const struct elf_object *o, struct cfi_extent **ret, s
 	return r < 0 ? r : cfi_section_extents(&s, ret, ret_n, e);
 }
 
-int cfi_table_read(const struct elf_object *o, size_t max_rows, struct cfi_table *ret, struct error *e)
+int cfi_table_read(const struct elf_object *o, size_t max_rows, struct cfi_table *ret,
+		   struct error *e)
 {
 	return o->readers->call_frames(o, max_rows, ret, e);
 }

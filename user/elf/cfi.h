@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How to walk the stack from each address of an object: .eh_frame (DWARF call frame information), executed once into rows. Trusts
- * nothing in the file. */
+/* How to walk the stack from each address of an object: .eh_frame (DWARF call frame information),
+ * executed once into rows. Trusts nothing in the file. */
 #pragma once
 
 #include <stddef.h>
@@ -17,7 +17,8 @@ enum cfi_kind {
 	CFI_PLT,    /* rsp + 8, and 8 more where the low four bits of rip are cfa_offset or more */
 	CFI_SIGNAL, /* a signal frame: the registers are in the ucontext that rsp points to */
 	CFI_END,    /* the outermost frame */
-	CFI_DRAP,   /* what is in memory at rbp + cfa_offset, and the caller's rbp is at rbp: GCC's functions that align their stack */
+	CFI_DRAP,   /* what is in memory at rbp + cfa_offset, and the caller's rbp is at rbp: GCC's
+		       functions that align their stack */
 };
 
 /* Holds from @pc up to the next row's. */
@@ -31,13 +32,16 @@ _Static_assert(sizeof(struct cfi_row) == 8, "cfi_row");
 
 struct cfi_table {
 	uint64_t base;	      /* the object's own numbering: its lowest code address */
-	struct cfi_row *rows; /* ascending, no two at one pc; the first is at 0, the last is of kind CFI_NONE */
+	struct cfi_row *rows; /* ascending, no two at one pc; the first is at 0, the last is of kind
+				 CFI_NONE */
 	size_t n;
 };
 
-/* The rows of an object. On success the rows are the caller's (cfi_table_free). Errors: -ENODATA (no call frame information),
- * -EBADMSG (malformed), -E2BIG (more than @max_rows rows, or code that spans 4 GiB), -ENOMEM; @e names the object. */
-int cfi_table_read(const struct elf_object *o, size_t max_rows, struct cfi_table *ret, struct error *e);
+/* The rows of an object. On success the rows are the caller's (cfi_table_free). Errors: -ENODATA
+ * (no call frame information), -EBADMSG (malformed), -E2BIG (more than @max_rows rows, or code that
+ * spans 4 GiB), -ENOMEM; @e names the object. */
+int cfi_table_read(const struct elf_object *o, size_t max_rows, struct cfi_table *ret,
+		   struct error *e);
 void cfi_table_free(struct cfi_table *t);
 /* The row that holds at @pc (relative to the base); NULL before the first. */
 const struct cfi_row *cfi_table_at(const struct cfi_table *t, uint32_t pc);
@@ -45,12 +49,14 @@ const struct cfi_row *cfi_table_at(const struct cfi_table *t, uint32_t pc);
 /* A function as call frame information has it: from its first byte to behind its last. */
 struct cfi_extent {
 	uint64_t lo, hi;
-	uint64_t handlers; /* address of the table that says where exceptions are caught (.gcc_except_table); 0: none */
+	uint64_t handlers; /* address of the table that says where exceptions are caught
+			      (.gcc_except_table); 0: none */
 };
 
-/* cfi_pads.c: where exceptions are caught in that function, in no order, at most some thousand. *ret is the caller's (free). -ENOMEM; a table that
- * makes no sense ends where it does. */
-int cfi_pads(const struct elf_object *o, const struct cfi_extent *at, uint64_t **ret, size_t *ret_n);
+/* cfi_pads.c: where exceptions are caught in that function, in no order, at most some thousand.
+ * *ret is the caller's (free). -ENOMEM; a table that makes no sense ends where it does. */
+int cfi_pads(const struct elf_object *o, const struct cfi_extent *at, uint64_t **ret,
+	     size_t *ret_n);
 
 /* The bytes of a section, as cfi_table_read finds them: what the tests and the fuzzer drive. */
 struct cfi_section {
@@ -58,11 +64,14 @@ struct cfi_section {
 	const uint8_t *bytes;
 	size_t size;
 	uint64_t vaddr;		   /* of the first byte */
-	uint64_t code_lo, code_hi; /* entries for code outside of this are left out; code_lo becomes the base */
+	uint64_t code_lo, code_hi; /* entries for code outside of this are left out; code_lo becomes
+				      the base */
 	size_t max_rows;
 	int stop_at_zero; /* the size is only a bound: an entry of length zero is the end */
 };
-/* The functions that the section describes, by address, each start once. *ret is the caller's (free). Errors as of cfi_table_read. */
-int cfi_section_extents(const struct cfi_section *s, struct cfi_extent **ret, size_t *ret_n, struct error *e);
+/* The functions that the section describes, by address, each start once. *ret is the caller's
+ * (free). Errors as of cfi_table_read. */
+int cfi_section_extents(const struct cfi_section *s, struct cfi_extent **ret, size_t *ret_n,
+			struct error *e);
 /* As cfi_table_read. */
 int cfi_section_parse(const struct cfi_section *s, struct cfi_table *ret, struct error *e);

@@ -5,7 +5,8 @@
 #include <libdwarf/dwarf.h>
 #include <string.h>
 
-/* That the low four bits lack: a signed pointer-sized value; all that it can be relative to; it is where the pointer is. */
+/* That the low four bits lack: a signed pointer-sized value; all that it can be relative to; it is
+ * where the pointer is. */
 enum { PE_SIGNED = 0x08, PE_RELATIVE = 0x70, PE_INDIRECT = 0x80 };
 
 static void advance(struct cfi_cursor *c, size_t n)
@@ -38,7 +39,8 @@ static uint64_t leb(struct cfi_cursor *c, bool is_signed)
 		byte = (uint8_t)cfi_u(c, 1);
 		if (shift < 63)
 			v |= (uint64_t)(byte & 0x7f) << shift;
-		else if (shift == 63 && ((byte & 0x7f) <= 1 || (is_signed && (byte & 0x7f) == 0x7f)))
+		else if (shift == 63 &&
+			 ((byte & 0x7f) <= 1 || (is_signed && (byte & 0x7f) == 0x7f)))
 			v |= (uint64_t)(byte & 1) << 63;
 		else if (byte & 0x7f && !(is_signed && (byte & 0x7f) == 0x7f && v >> 63))
 			c->bad = true;

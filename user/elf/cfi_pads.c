@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Reads a function's table of handlers (.gcc_except_table): the places where exceptions are caught, which no jump leads to. Its form is that of the
- * C++ run time: an encoded start, an encoded table of types, and records of four numbers. */
+/* Reads a function's table of handlers (.gcc_except_table): the places where exceptions are caught,
+ * which no jump leads to. Its form is that of the C++ run time: an encoded start, an encoded table
+ * of types, and records of four numbers. */
 #include "elf/cfi_private.h"
 
 #include "elf/object.h"
@@ -11,9 +12,11 @@
 #include <libdwarf/dwarf.h>
 #include <stdlib.h>
 
-#define MOST_BYTES (256U << 10) /* the largest known, of generated parsers, have some ten kilobytes */
+#define MOST_BYTES \
+	(256U << 10) /* the largest known, of generated parsers, have some ten kilobytes */
 
-static int read_records(struct cfi_cursor c, uint64_t start, uint8_t encoding, uint64_t **ret, size_t *ret_n)
+static int read_records(struct cfi_cursor c, uint64_t start, uint8_t encoding, uint64_t **ret,
+			size_t *ret_n)
 {
 	while (c.p < c.end) {
 		uint64_t pad;
@@ -48,7 +51,8 @@ int cfi_pads(const struct elf_object *o, const struct cfi_extent *at, uint64_t *
 	if (!bytes)
 		return -ENOMEM;
 	got = elf_object_read(o, at->handlers, bytes, MOST_BYTES);
-	c = (struct cfi_cursor){.p = bytes, .end = bytes + (got > 0 ? got : 0), .vaddr = at->handlers};
+	c = (struct cfi_cursor){
+		.p = bytes, .end = bytes + (got > 0 ? got : 0), .vaddr = at->handlers};
 	encoding = (uint8_t)cfi_u(&c, 1);
 	if (encoding != DW_EH_PE_omit)
 		start = cfi_pointer(&c, encoding);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Executes call frame instructions (DWARF 5, 6.4.2; the System V ABI's additions for .eh_frame). Only what a row can say is kept: the
- * CFA, rbp and the return address. */
+/* Executes call frame instructions (DWARF 5, 6.4.2; the System V ABI's additions for .eh_frame).
+ * Only what a row can say is kept: the CFA, rbp and the return address. */
 #include "elf/cfi_private.h"
 
 #include "base/array.h"
@@ -28,7 +28,8 @@ int cfi_add_row(struct cfi_rows *out, size_t first, struct cfi_row row)
 {
 	const struct cfi_row *last = out->n > first ? &out->all[out->n - 1] : NULL;
 
-	if (last && last->kind == row.kind && last->cfa_offset == row.cfa_offset && last->rbp_slot == row.rbp_slot)
+	if (last && last->kind == row.kind && last->cfa_offset == row.cfa_offset &&
+	    last->rbp_slot == row.rbp_slot)
 		return 0;
 	if (out->n == out->max)
 		return -E2BIG;
@@ -38,8 +39,9 @@ int cfi_add_row(struct cfi_rows *out, size_t first, struct cfi_row row)
 	return 0;
 }
 
-/* What linkers write for the stubs of .plt: the CFA is rsp + 8 before a stub's push and rsp + 16 after it. The push ends at byte 11, or
- * where the stub begins with other instructions (branch tracking, bound registers) at byte 9 or 5. */
+/* What linkers write for the stubs of .plt: the CFA is rsp + 8 before a stub's push and rsp + 16
+ * after it. The push ends at byte 11, or where the stub begins with other instructions (branch
+ * tracking, bound registers) at byte 9 or 5. */
 static bool is_plt_expression(struct cfi_cursor x, int64_t *ret_first)
 {
 	static const uint8_t plt[] = {
@@ -56,7 +58,8 @@ static bool is_plt_expression(struct cfi_cursor x, int64_t *ret_first)
 	return *ret_first == 11 || *ret_first == 9 || *ret_first == 5;
 }
 
-/* A function that aligns its stack keeps the CFA, from a register that it may need, in its frame: at a distance from rbp. */
+/* A function that aligns its stack keeps the CFA, from a register that it may need, in its frame:
+ * at a distance from rbp. */
 static bool is_drap_expression(struct cfi_cursor x, int64_t *ret_offset)
 {
 	if (x.bad || cfi_u(&x, 1) != DW_OP_breg6)
@@ -83,7 +86,8 @@ static struct cfi_row row_of(const struct machine *m)
 		row.kind = CFI_END;
 		return row;
 	}
-	if (s->ra.rule != RULE_OFFSET || s->ra.offset != -8 || s->cfa == CFA_NONE || s->cfa_offset < INT16_MIN || s->cfa_offset > INT16_MAX)
+	if (s->ra.rule != RULE_OFFSET || s->ra.offset != -8 || s->cfa == CFA_NONE ||
+	    s->cfa_offset < INT16_MIN || s->cfa_offset > INT16_MAX)
 		return row;
 	if (s->cfa == CFA_DRAP && s->rbp.rule == RULE_AT_RBP) {
 		row.kind = CFI_DRAP;
@@ -95,7 +99,8 @@ static struct cfi_row row_of(const struct machine *m)
 	if (s->cfa == CFA_REGISTER && s->cfa_register != DWARF_RSP && s->cfa_register != DWARF_RBP)
 		return row;
 	if (s->rbp.rule == RULE_OFFSET) {
-		if (s->rbp.offset % 8 || s->rbp.offset < 8 * INT8_MIN || s->rbp.offset > 8 * INT8_MAX || !s->rbp.offset)
+		if (s->rbp.offset % 8 || s->rbp.offset < 8 * INT8_MIN ||
+		    s->rbp.offset > 8 * INT8_MAX || !s->rbp.offset)
 			return row;
 		row.rbp_slot = (int8_t)(s->rbp.offset / 8);
 	}
@@ -127,7 +132,8 @@ static int move_by(struct machine *m, uint64_t delta)
 {
 	uint64_t bytes, pc;
 
-	if (__builtin_mul_overflow(delta, m->cie->code_align, &bytes) || __builtin_add_overflow(m->pc, bytes, &pc))
+	if (__builtin_mul_overflow(delta, m->cie->code_align, &bytes) ||
+	    __builtin_add_overflow(m->pc, bytes, &pc))
 		return -EBADMSG;
 	return move_to(m, pc);
 }
@@ -193,7 +199,9 @@ static int def_cfa_sf(struct machine *m, uint64_t reg, int64_t factored)
 {
 	int64_t offset;
 
-	return def_cfa(m, reg, __builtin_mul_overflow(factored, m->cie->data_align, &offset) ? INT64_MAX : offset);
+	return def_cfa(m, reg,
+		       __builtin_mul_overflow(factored, m->cie->data_align, &offset) ? INT64_MAX
+										     : offset);
 }
 
 static int def_cfa_expression(struct machine *m)
@@ -201,7 +209,9 @@ static int def_cfa_expression(struct machine *m)
 	struct cfi_cursor x = cfi_part(&m->code, cfi_uleb(&m->code));
 	int64_t offset;
 
-	m->state.cfa = is_plt_expression(x, &offset) ? CFA_PLT : is_drap_expression(x, &offset) ? CFA_DRAP : CFA_NONE;
+	m->state.cfa = is_plt_expression(x, &offset)	? CFA_PLT
+		       : is_drap_expression(x, &offset) ? CFA_DRAP
+							: CFA_NONE;
 	m->state.cfa_offset = m->state.cfa == CFA_NONE ? 0 : offset;
 	return 0;
 }
@@ -247,7 +257,9 @@ static int extended(struct machine *m, uint8_t op)
 	case DW_CFA_def_cfa_offset:
 		return def_cfa_offset(m, clamped(cfi_uleb(c)));
 	case DW_CFA_def_cfa_offset_sf:
-		return m->state.cfa == CFA_REGISTER ? def_cfa_sf(m, m->state.cfa_register, cfi_sleb(c)) : -EBADMSG;
+		return m->state.cfa == CFA_REGISTER
+			       ? def_cfa_sf(m, m->state.cfa_register, cfi_sleb(c))
+			       : -EBADMSG;
 	case DW_CFA_def_cfa_expression:
 		return def_cfa_expression(m);
 	case DW_CFA_GNU_args_size:
@@ -276,7 +288,8 @@ static int extended(struct machine *m, uint8_t op)
 		(void)cfi_uleb(c); /* a register, or an offset; signed or not, as long */
 		return set(m, reg, RULE_OTHER, 0);
 	case DW_CFA_expression:
-		return set(m, reg, is_at_rbp(cfi_part(c, cfi_uleb(c))) ? RULE_AT_RBP : RULE_OTHER, 0);
+		return set(m, reg, is_at_rbp(cfi_part(c, cfi_uleb(c))) ? RULE_AT_RBP : RULE_OTHER,
+			   0);
 	case DW_CFA_val_expression:
 		(void)cfi_part(c, cfi_uleb(c));
 		return set(m, reg, RULE_OTHER, 0);
@@ -285,7 +298,8 @@ static int extended(struct machine *m, uint8_t op)
 	case DW_CFA_def_cfa_sf:
 		return def_cfa_sf(m, reg, cfi_sleb(c));
 	case DW_CFA_def_cfa_register:
-		/* After an expression the offset of before it holds, as unwinders have it; libgcrypt is written so. */
+		/* After an expression the offset of before it holds, as unwinders have it;
+		 * libgcrypt is written so. */
 		return m->state.has_offset ? def_cfa(m, reg, m->state.register_offset) : -EBADMSG;
 	default:
 		return -EBADMSG;
@@ -325,9 +339,17 @@ int cfi_run_cie(struct cfi_cie *cie, struct cfi_cursor program)
 	return r;
 }
 
-int cfi_run_fde(const struct cfi_cie *cie, struct cfi_cursor program, uint64_t lo, uint64_t hi, uint64_t base, struct cfi_rows *out)
+int cfi_run_fde(const struct cfi_cie *cie, struct cfi_cursor program, uint64_t lo, uint64_t hi,
+		uint64_t base, struct cfi_rows *out)
 {
-	struct machine m = {.cie = cie, .code = program, .state = cie->initial, .pc = lo, .hi = hi, .base = base, .first = out->n, .out = out};
+	struct machine m = {.cie = cie,
+			    .code = program,
+			    .state = cie->initial,
+			    .pc = lo,
+			    .hi = hi,
+			    .base = base,
+			    .first = out->n,
+			    .out = out};
 	int r = execute(&m);
 
 	return r < 0 ? r : emit(&m);

@@ -34,17 +34,21 @@ struct parser {
 
 static int malformed(struct parser *p, uint64_t at, const char *what)
 {
-	return fail(p->e, EBADMSG, "%s: malformed .eh_frame (%s at offset 0x%llx); calls out of it are followed by frame pointers", p->s->name, what,
-		    (unsigned long long)at);
+	return fail(p->e, EBADMSG,
+		    "%s: malformed .eh_frame (%s at offset 0x%llx); calls out of it are followed "
+		    "by frame pointers",
+		    p->s->name, what, (unsigned long long)at);
 }
 
 static int failed(struct parser *p, int r, uint64_t at, const char *what)
 {
 	if (r == -ENOMEM)
-		return fail(p->e, ENOMEM, "out of memory for the call frame information of %s", p->s->name);
+		return fail(p->e, ENOMEM, "out of memory for the call frame information of %s",
+			    p->s->name);
 	if (r == -E2BIG)
 		return fail(p->e, E2BIG,
-			    "%s: its call frame information makes more than %zu rows; calls out of it are followed by "
+			    "%s: its call frame information makes more than %zu rows; calls out of "
+			    "it are followed by "
 			    "frame pointers",
 			    p->s->name, p->s->max_rows);
 	return malformed(p, at, what);
@@ -84,14 +88,16 @@ static bool read_cie(struct cfi_cie *cie, struct cfi_cursor c)
 	size_t length = strnlen(letters, (size_t)(c.end - c.p));
 	uint64_t ra;
 
-	if (letters + length == (const char *)c.end || (version != 1 && version != 3 && version != 4))
+	if (letters + length == (const char *)c.end ||
+	    (version != 1 && version != 3 && version != 4))
 		return false;
 	(void)cfi_part(&c, length + 1);
 	if (!strcmp(letters, "eh")) {
 		(void)cfi_u(&c, 8); /* of GCC 2 */
 		letters = "";
 	}
-	if (version == 4 && (cfi_u(&c, 1) != 8 || cfi_u(&c, 1) != 0)) /* size of addresses, of segment selectors */
+	if (version == 4 &&
+	    (cfi_u(&c, 1) != 8 || cfi_u(&c, 1) != 0)) /* size of addresses, of segment selectors */
 		return false;
 	cie->code_align = cfi_uleb(&c);
 	cie->data_align = cfi_sleb(&c);
@@ -139,13 +145,15 @@ static int add_span(struct parser *p, struct span span)
 	return 0;
 }
 
-/* An entry's pointer to the function's table of handlers. Zero is none, whatever pointers are relative to. */
+/* An entry's pointer to the function's table of handlers. Zero is none, whatever pointers are
+ * relative to. */
 static uint64_t read_handlers(const struct cfi_cie *cie, struct cfi_cursor data)
 {
 	struct cfi_cursor raw = data;
 	uint64_t at;
 
-	if (cie->handlers_encoding == DW_EH_PE_omit || !cfi_pointer(&raw, cie->handlers_encoding & CFI_PE_FORMAT))
+	if (cie->handlers_encoding == DW_EH_PE_omit ||
+	    !cfi_pointer(&raw, cie->handlers_encoding & CFI_PE_FORMAT))
 		return 0;
 	at = cfi_pointer(&data, cie->handlers_encoding);
 	return data.bad ? 0 : at;
@@ -153,7 +161,8 @@ static uint64_t read_handlers(const struct cfi_cie *cie, struct cfi_cursor data)
 
 static int add_fde(struct parser *p, uint64_t at, const struct cfi_cie *cie, struct cfi_cursor c)
 {
-	uint64_t lo = cfi_pointer(&c, cie->fde_encoding), length = cfi_pointer(&c, cie->fde_encoding & CFI_PE_FORMAT);
+	uint64_t lo = cfi_pointer(&c, cie->fde_encoding),
+		 length = cfi_pointer(&c, cie->fde_encoding & CFI_PE_FORMAT);
 	struct span span = {.first = p->extents ? p->n_spans : p->rows.n};
 	int r;
 
@@ -188,7 +197,8 @@ static int read_entry(struct parser *p, uint64_t at, struct cfi_cursor c)
 
 static int read_entries(struct parser *p)
 {
-	struct cfi_cursor c = {.p = p->s->bytes, .end = p->s->bytes + p->s->size, .vaddr = p->s->vaddr};
+	struct cfi_cursor c = {
+		.p = p->s->bytes, .end = p->s->bytes + p->s->size, .vaddr = p->s->vaddr};
 
 	while (c.p < c.end) {
 		uint64_t at = (uint64_t)(c.p - p->s->bytes), length;
@@ -235,8 +245,8 @@ static int put(struct cfi_rows *out, struct cfi_row row)
 	return cfi_add_row(out, 0, row);
 }
 
-/* Entries do not overlap in sound files. Where they do, one that begins later cuts the one before it, and between two of the same start the
- * first in the file is kept. */
+/* Entries do not overlap in sound files. Where they do, one that begins later cuts the one before
+ * it, and between two of the same start the first in the file is kept. */
 static int assemble(struct parser *p, struct cfi_rows *out)
 {
 	uint64_t base = p->s->code_lo;
@@ -257,7 +267,8 @@ static int assemble(struct parser *p, struct cfi_rows *out)
 			if (p->rows.all[s->first + j].pc < hi - base)
 				r = put(out, p->rows.all[s->first + j]);
 		if (r == 0)
-			r = put(out, (struct cfi_row){.pc = (uint32_t)(hi - base), .kind = CFI_NONE});
+			r = put(out,
+				(struct cfi_row){.pc = (uint32_t)(hi - base), .kind = CFI_NONE});
 	}
 	return r;
 }
@@ -269,14 +280,18 @@ static int read_spans(struct parser *p)
 	int r;
 
 	if (s->code_hi <= s->code_lo || s->code_hi - s->code_lo > MAX_SPAN)
-		return fail(p->e, E2BIG, "%s: its code spans 4 GiB or more; calls out of it are followed by frame pointers", s->name);
+		return fail(p->e, E2BIG,
+			    "%s: its code spans 4 GiB or more; calls out of it are followed by "
+			    "frame pointers",
+			    s->name);
 	r = read_entries(p);
 	if (r == 0 && p->n_spans)
 		qsort(p->spans, p->n_spans, sizeof(*p->spans), by_start);
 	return r;
 }
 
-int cfi_section_extents(const struct cfi_section *s, struct cfi_extent **ret, size_t *ret_n, struct error *e)
+int cfi_section_extents(const struct cfi_section *s, struct cfi_extent **ret, size_t *ret_n,
+			struct error *e)
 {
 	struct parser p = {.s = s, .e = e, .extents = true};
 	struct cfi_extent *all = NULL;
@@ -287,7 +302,8 @@ int cfi_section_extents(const struct cfi_section *s, struct cfi_extent **ret, si
 		all = calloc(p.n_spans + 1, sizeof(*all));
 	for (size_t i = 0; all && i < p.n_spans; i++)
 		if (!i || p.spans[i].lo != p.spans[i - 1].lo)
-			all[n++] = (struct cfi_extent){p.spans[i].lo, p.spans[i].hi, p.spans[i].handlers};
+			all[n++] = (struct cfi_extent){p.spans[i].lo, p.spans[i].hi,
+						       p.spans[i].handlers};
 	free(p.cies);
 	free(p.spans);
 	if (r < 0)

@@ -86,13 +86,16 @@ static int condition_of(const ZydisDecodedInstruction *x)
 static enum code_cost cost_of(const ZydisDecodedInstruction *x, const unsigned char *bytes)
 {
 	static const unsigned char nop5[] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
-	static const unsigned char refused[] = {0xf0, 0x26, 0x2e, 0x36, 0x3e}; /* lock; es, cs, ss, ds */
-	bool word = x->attributes & ZYDIS_ATTRIB_HAS_OPERANDSIZE, one_byte = x->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT;
+	static const unsigned char refused[] = {0xf0, 0x26, 0x2e, 0x36,
+						0x3e}; /* lock; es, cs, ss, ds */
+	bool word = x->attributes & ZYDIS_ATTRIB_HAS_OPERANDSIZE,
+	     one_byte = x->opcode_map == ZYDIS_OPCODE_MAP_DEFAULT;
 
 	for (int i = 0; i < x->raw.prefix_count; i++)
 		if (memchr(refused, x->raw.prefixes[i].value, sizeof(refused)))
 			return CODE_REFUSED;
-	/* The kernel places no probe there, but takes the program's breakpoint for that probe: the thread runs into it for ever (Linux 6.18). */
+	/* The kernel places no probe there, but takes the program's breakpoint for that probe: the
+	 * thread runs into it for ever (Linux 6.18). */
 	if (x->mnemonic == ZYDIS_MNEMONIC_INT3)
 		return CODE_REFUSED;
 	if (x->length == sizeof(nop5) && !memcmp(bytes, nop5, sizeof(nop5)))
@@ -100,14 +103,17 @@ static enum code_cost cost_of(const ZydisDecodedInstruction *x, const unsigned c
 	if (x->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY)
 		return CODE_STEPPED;
 	if (one_byte && x->opcode >= 0x50 && x->opcode <= 0x57)
-		return x->length == 1 || (x->length == 2 && bytes[0] == 0x41) ? CODE_EMULATED : CODE_STEPPED;
+		return x->length == 1 || (x->length == 2 && bytes[0] == 0x41) ? CODE_EMULATED
+									      : CODE_STEPPED;
 	if (one_byte && x->opcode == 0x90)
 		return x->mnemonic == ZYDIS_MNEMONIC_NOP ? CODE_EMULATED : CODE_STEPPED;
 	if (word)
 		return CODE_STEPPED;
-	if (one_byte && (x->opcode == 0xe8 || x->opcode == 0xe9 || x->opcode == 0xeb || (x->opcode & 0xf0) == 0x70))
+	if (one_byte && (x->opcode == 0xe8 || x->opcode == 0xe9 || x->opcode == 0xeb ||
+			 (x->opcode & 0xf0) == 0x70))
 		return CODE_EMULATED;
-	return x->opcode_map == ZYDIS_OPCODE_MAP_0F && (x->opcode & 0xf0) == 0x80 ? CODE_EMULATED : CODE_STEPPED;
+	return x->opcode_map == ZYDIS_OPCODE_MAP_0F && (x->opcode & 0xf0) == 0x80 ? CODE_EMULATED
+										  : CODE_STEPPED;
 }
 
 bool code_at_end(const struct code *c)
@@ -121,7 +127,8 @@ bool code_next(struct code *c, struct code_instruction *ret)
 	ZydisDecodedInstruction x;
 	ZydisDecoder d;
 
-	if (code_at_end(c) || !ZYAN_SUCCESS(ZydisDecoderInit(&d, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ||
+	if (code_at_end(c) ||
+	    !ZYAN_SUCCESS(ZydisDecoderInit(&d, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ||
 	    !ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&d, NULL, bytes, c->size - c->at, &x)))
 		return false;
 	*ret = (struct code_instruction){
@@ -136,13 +143,15 @@ bool code_next(struct code *c, struct code_instruction *ret)
 		ret->direct = x.raw.imm[0].is_relative;
 		ret->target = ret->direct ? ret->at + x.length + (uint64_t)x.raw.imm[0].value.s : 0;
 		/* jmp *slot(%rip) */
-		ret->leaves = !ret->direct && (x.attributes & ZYDIS_ATTRIB_HAS_MODRM) && x.raw.modrm.mod == 0 && x.raw.modrm.rm == 5;
+		ret->leaves = !ret->direct && (x.attributes & ZYDIS_ATTRIB_HAS_MODRM) &&
+			      x.raw.modrm.mod == 0 && x.raw.modrm.rm == 5;
 	}
 	c->at += x.length;
 	return true;
 }
 
-int code_check_offset(const struct elf_object *o, const struct elf_symbol *s, uint64_t offset, uint64_t *ret_before, uint64_t *ret_behind)
+int code_check_offset(const struct elf_object *o, const struct elf_symbol *s, uint64_t offset,
+		      uint64_t *ret_before, uint64_t *ret_behind)
 {
 	struct code_instruction x;
 	_cleanup_(code_close) struct code c = {0};
@@ -177,15 +186,17 @@ int code_jump_target(const struct elf_object *o, uint64_t vaddr, struct code_tar
 
 	if (code_open(o, vaddr, ZYDIS_MAX_INSTRUCTION_LENGTH, &c) < 0 ||
 	    !ZYAN_SUCCESS(ZydisDecoderInit(&d, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ||
-	    !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&d, c.bytes, c.size, &x, operands)) || !x.operand_count || to->size != 64)
+	    !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&d, c.bytes, c.size, &x, operands)) ||
+	    !x.operand_count || to->size != 64)
 		return -EOPNOTSUPP;
 	*ret = (struct code_target){.base = -1, .index = -1};
 	if (to->type == ZYDIS_OPERAND_TYPE_REGISTER) {
 		ret->base = number_of(to->reg.value);
 		return 0;
 	}
-	if (to->type != ZYDIS_OPERAND_TYPE_MEMORY || to->mem.segment == ZYDIS_REGISTER_FS || to->mem.segment == ZYDIS_REGISTER_GS ||
-	    to->mem.base == ZYDIS_REGISTER_RIP || x.address_width != 64)
+	if (to->type != ZYDIS_OPERAND_TYPE_MEMORY || to->mem.segment == ZYDIS_REGISTER_FS ||
+	    to->mem.segment == ZYDIS_REGISTER_GS || to->mem.base == ZYDIS_REGISTER_RIP ||
+	    x.address_width != 64)
 		return -EOPNOTSUPP;
 	ret->memory = true;
 	ret->base = number_of(to->mem.base);
@@ -200,5 +211,7 @@ enum code_cost code_cost_at(const struct elf_object *o, uint64_t vaddr)
 	_cleanup_(code_close) struct code c = {0};
 	struct code_instruction x;
 
-	return code_open(o, vaddr, ZYDIS_MAX_INSTRUCTION_LENGTH, &c) == 0 && code_next(&c, &x) ? x.cost : CODE_STEPPED;
+	return code_open(o, vaddr, ZYDIS_MAX_INSTRUCTION_LENGTH, &c) == 0 && code_next(&c, &x)
+		       ? x.cost
+		       : CODE_STEPPED;
 }

@@ -30,13 +30,15 @@ int code_body_at(const struct elf_object *o, uint64_t vaddr, struct cfi_extent *
 	if (r < 0)
 		return r;
 	n = search_front(x->n_extents, i, x->extents[i].lo <= vaddr);
-	if (!n || vaddr >= x->extents[n - 1].hi || (n < x->n_extents && x->extents[n - 1].hi > x->extents[n].lo))
+	if (!n || vaddr >= x->extents[n - 1].hi ||
+	    (n < x->n_extents && x->extents[n - 1].hi > x->extents[n].lo))
 		return -ENOENT;
 	*ret = x->extents[n - 1];
 	return 0;
 }
 
-int code_each_body(const struct elf_object *o, int (*cb)(const struct cfi_extent *at, void *arg), void *arg)
+int code_each_body(const struct elf_object *o, int (*cb)(const struct cfi_extent *at, void *arg),
+		   void *arg)
 {
 	const struct symbol_index *x = o->symbols;
 	int r = symbols_load(o);
@@ -81,7 +83,8 @@ static int add_calls(struct calls *x, uint64_t lo, uint64_t hi)
 			return -ENOMEM;
 		p->called[p->n_called++] = i.target;
 	}
-	/* The room stays, which only makes the next growth later: array_room counts on it, so items are not taken back but made one that is there. */
+	/* The room stays, which only makes the next growth later: array_room counts on it, so items
+	 * are not taken back but made one that is there. */
 	if (!code_at_end(&c))
 		for (size_t k = before; k < p->n_called; k++)
 			p->called[k] = 0;
@@ -98,7 +101,9 @@ static int add_symbol(const struct elf_symbol *s, void *arg)
 	struct calls *x = arg;
 	struct cfi_extent at;
 
-	return s->size && code_body_at(x->c->o, s->addr, &at) < 0 ? add_calls(x, s->addr, s->addr + s->size) : 0;
+	return s->size && code_body_at(x->c->o, s->addr, &at) < 0
+		       ? add_calls(x, s->addr, s->addr + s->size)
+		       : 0;
 }
 
 static int by_value(const void *pa, const void *pb)
@@ -108,7 +113,8 @@ static int by_value(const void *pa, const void *pb)
 	return a < b ? -1 : a > b;
 }
 
-/* Does a call or jump of another function go to @vaddr, which no call frame information describes? */
+/* Does a call or jump of another function go to @vaddr, which no call frame information describes?
+ */
 static int is_called(struct code_places *c, uint64_t vaddr)
 {
 	struct calls x = {.c = c, .left = MAX_DECODED};
@@ -151,7 +157,8 @@ static int take_body(struct code_places *c, const struct cfi_extent *body)
 	return 0;
 }
 
-/* The function around @vaddr that no call frame information describes: a symbol that something calls. 1: @vaddr itself is called, outside of any. */
+/* The function around @vaddr that no call frame information describes: a symbol that something
+ * calls. 1: @vaddr itself is called, outside of any. */
 static int find_called(struct code_places *c, uint64_t vaddr, struct cfi_extent *ret)
 {
 	const struct symbol_index *x = c->o->symbols;
@@ -184,7 +191,8 @@ static bool is_reached(const struct flow *f, uint64_t vaddr)
 	return f->blocks[n - 1].reached;
 }
 
-/* Why it is not certain that an instruction of the function that was looked at begins at @vaddr; NULL: it is. */
+/* Why it is not certain that an instruction of the function that was looked at begins at @vaddr;
+ * NULL: it is. */
 static const char *doubt(const struct code_places *c, uint64_t vaddr)
 {
 	const struct flow *f = &c->flow;
@@ -197,9 +205,11 @@ static const char *doubt(const struct code_places *c, uint64_t vaddr)
 		return "it is in the middle of one";
 	if (is_reached(f, vaddr))
 		return NULL;
-	/* Jumps from cold code, and by tables that were not found, are not seen. What nothing leads to is code as long as it is nothing of its own:
-	 * data that stands in a function has a name. */
-	if (elf_object_function_at(c->o, vaddr, &s) < 0 || s.addr <= f->start || is_reached(f, s.addr))
+	/* Jumps from cold code, and by tables that were not found, are not seen. What nothing leads
+	 * to is code as long as it is nothing of its own: data that stands in a function has a
+	 * name. */
+	if (elf_object_function_at(c->o, vaddr, &s) < 0 || s.addr <= f->start ||
+	    is_reached(f, s.addr))
 		return NULL;
 	return "nothing in the function leads there";
 }
@@ -220,5 +230,7 @@ int code_place_check(struct code_places *c, uint64_t vaddr, struct error *e)
 		return fail(e, ENOMEM, "out of memory");
 	if (r == 0)
 		why = doubt(c, vaddr);
-	return why ? fail(e, EINVAL, "no instruction of %s surely begins at 0x%llx: %s", elf_object_path(c->o), (unsigned long long)vaddr, why) : 0;
+	return why ? fail(e, EINVAL, "no instruction of %s surely begins at 0x%llx: %s",
+			  elf_object_path(c->o), (unsigned long long)vaddr, why)
+		   : 0;
 }

@@ -26,8 +26,9 @@ struct leaving {
 
 static int refuse(const struct leaving *l, uint64_t at, const char *why)
 {
-	return fail(l->e, EOPNOTSUPP, "the returns of %s cannot be found in its code: %s (at 0x%llx of %s)", l->s->name, why, (unsigned long long)at,
-		    elf_object_path(l->o));
+	return fail(l->e, EOPNOTSUPP,
+		    "the returns of %s cannot be found in its code: %s (at 0x%llx of %s)",
+		    l->s->name, why, (unsigned long long)at, elf_object_path(l->o));
 }
 
 static bool is_own(const struct leaving *l, uint64_t vaddr)
@@ -72,13 +73,15 @@ static int add_part(struct leaving *l, const struct cfi_extent *at)
 	return f->inside ? refuse(l, at->lo, "instructions overlap") : 0;
 }
 
-/* A stub of the dynamic linker's: jmp *slot(%rip), mostly behind an instruction that does nothing. */
+/* A stub of the dynamic linker's: jmp *slot(%rip), mostly behind an instruction that does nothing.
+ */
 static bool is_stub(const struct elf_object *o, uint64_t vaddr)
 {
 	_cleanup_(code_close) struct code c = {0};
 	struct code_instruction x;
 
-	return code_open(o, vaddr, 16, &c) == 0 && code_next(&c, &x) && (x.leaves || (x.flow == CODE_NEXT && code_next(&c, &x) && x.leaves));
+	return code_open(o, vaddr, 16, &c) == 0 && code_next(&c, &x) &&
+	       (x.leaves || (x.flow == CODE_NEXT && code_next(&c, &x) && x.leaves));
 }
 
 /* Does the code in @at jump into the middle of a part? */
@@ -90,7 +93,8 @@ static bool comes_back(const struct leaving *l, const struct cfi_extent *at)
 	if (code_open(l->o, at->lo, at->hi - at->lo, &c) < 0)
 		return false;
 	while (code_next(&c, &x))
-		if (x.direct && x.flow != CODE_CALL && x.target != l->parts[0].lo && is_own(l, x.target))
+		if (x.direct && x.flow != CODE_CALL && x.target != l->parts[0].lo &&
+		    is_own(l, x.target))
 			return true;
 	return false;
 }
@@ -101,7 +105,8 @@ static bool is_cold(const struct leaving *l, const struct elf_symbol *s)
 	return strcmp(s->function, l->s->function) == 0 && strstr(s->name, ".cold");
 }
 
-/* What the code at @target, where a jump at @from goes, is: another function (0), or a part, which is added (1). */
+/* What the code at @target, where a jump at @from goes, is: another function (0), or a part, which
+ * is added (1). */
 static int look_beyond(struct leaving *l, uint64_t from, uint64_t target)
 {
 	struct cfi_extent at;
@@ -118,13 +123,16 @@ static int look_beyond(struct leaving *l, uint64_t from, uint64_t target)
 	if (begins && (named ? !is_cold(l, &s) : !comes_back(l, &at)))
 		return 0;
 	if (!begins && named && strcmp(s.function, l->s->function) != 0)
-		return fail(l->e, EOPNOTSUPP, "the returns of %s cannot be found in its code: it goes on in the middle of %s (at 0x%llx of %s)",
+		return fail(l->e, EOPNOTSUPP,
+			    "the returns of %s cannot be found in its code: it goes on in the "
+			    "middle of %s (at 0x%llx of %s)",
 			    l->s->name, s.name, (unsigned long long)from, elf_object_path(l->o));
 	r = add_part(l, &at);
 	return r < 0 ? r : 1;
 }
 
-/* A function in one part has no blocks that nothing leads to, but for data; others are looked at again once all parts are known. */
+/* A function in one part has no blocks that nothing leads to, but for data; others are looked at
+ * again once all parts are known. */
 static bool counts(const struct leaving *l, const struct flow *f, const struct flow_block *b)
 {
 	return b->reached || (f->open && !b->dead) || l->n > 1;
@@ -149,7 +157,8 @@ static int find_parts_of(struct leaving *l, size_t i)
 	for (size_t b = 0; r >= 0 && b < f->n_blocks; b++) {
 		const struct code_instruction *x = last_of(f, &f->blocks[b]);
 
-		if (counts(l, f, &f->blocks[b]) && x->direct && x->flow != CODE_CALL && !is_own(l, x->target))
+		if (counts(l, f, &f->blocks[b]) && x->direct && x->flow != CODE_CALL &&
+		    !is_own(l, x->target))
 			r = look_beyond(l, x->at, x->target);
 	}
 	return r < 0 ? r : 0;
@@ -166,9 +175,11 @@ static int enter_part(struct leaving *l, size_t i)
 
 	for (size_t k = 0; r == 0 && k < l->n; k++)
 		for (size_t b = 0; r == 0 && k != i && b < l->flows[k].n_blocks; b++) {
-			const struct code_instruction *x = last_of(&l->flows[k], &l->flows[k].blocks[b]);
+			const struct code_instruction *x =
+				last_of(&l->flows[k], &l->flows[k].blocks[b]);
 
-			if (!x->direct || x->flow == CODE_CALL || x->target - at->lo >= at->hi - at->lo)
+			if (!x->direct || x->flow == CODE_CALL ||
+			    x->target - at->lo >= at->hi - at->lo)
 				continue;
 			r = array_room(entries, n);
 			if (r == 0)
@@ -201,8 +212,12 @@ static int add_exit(struct leaving *l, const struct code_instruction *x, enum co
 	if (array_room(l->exits, l->n_exits) < 0)
 		return fail(l->e, ENOMEM, "out of memory");
 	to = &l->exits[l->n_exits++];
-	*to = (struct code_exit){
-		.vaddr = x->at, .cost = x->cost, .when = when, .condition = x->condition, .jumps_to = x->direct ? x->target : 0, .n_parts = l->n};
+	*to = (struct code_exit){.vaddr = x->at,
+				 .cost = x->cost,
+				 .when = when,
+				 .condition = x->condition,
+				 .jumps_to = x->direct ? x->target : 0,
+				 .n_parts = l->n};
 	memcpy(to->parts, l->parts, sizeof(to->parts));
 	if (when == CODE_BY_TARGET && code_jump_target(l->o, x->at, &to->target) < 0)
 		return refuse(l, x->at, "it jumps to where only the CPU can tell");
@@ -210,11 +225,13 @@ static int add_exit(struct leaving *l, const struct code_instruction *x, enum co
 }
 
 /* A jump whose target is in a register or in memory. */
-static int look_at_indirect(struct leaving *l, const struct flow *f, const struct flow_block *b, const struct code_instruction *x)
+static int look_at_indirect(struct leaving *l, const struct flow *f, const struct flow_block *b,
+			    const struct code_instruction *x)
 {
 	if (x->leaves)
 		return add_exit(l, x, CODE_ALWAYS);
-	/* By a table of the function's; with the prefix notrack, too, which compilers give to no other jumps. */
+	/* By a table of the function's; with the prefix notrack, too, which compilers give to no
+	 * other jumps. */
 	if ((b->n_out && f->edges[b->out].kind == FLOW_TABLE) || x->cost == CODE_REFUSED)
 		return 0;
 	return add_exit(l, x, CODE_BY_TARGET);
@@ -233,20 +250,26 @@ static int look_at_end(struct leaving *l, const struct flow *f, const struct flo
 	if (x->flow == CODE_JUMP)
 		return is_own(l, x->target) ? 0 : add_exit(l, x, CODE_ALWAYS);
 	if (x->flow == CODE_BRANCH && !is_own(l, x->target))
-		r = x->condition < 0 ? refuse(l, x->at, "it branches to another function by a counter") : add_exit(l, x, CODE_BY_FLAGS);
+		r = x->condition < 0
+			    ? refuse(l, x->at, "it branches to another function by a counter")
+			    : add_exit(l, x, CODE_BY_FLAGS);
 	if (r < 0)
 		return r;
 	/* A call at the end is one that does not come back. */
-	return x->flow != CODE_CALL && x->flow != CODE_STOP && !is_own(l, next) ? refuse(l, x->at, "it goes on in what stands behind it") : 0;
+	return x->flow != CODE_CALL && x->flow != CODE_STOP && !is_own(l, next)
+		       ? refuse(l, x->at, "it goes on in what stands behind it")
+		       : 0;
 }
 
-/* Calls into the middle, as code has them that hides from the prediction of jumps: its returns are none of the function's. */
+/* Calls into the middle, as code has them that hides from the prediction of jumps: its returns are
+ * none of the function's. */
 static int check_calls(const struct leaving *l, const struct flow *f, const struct flow_block *b)
 {
 	for (uint32_t k = b->first; k < b->first + b->n; k++) {
 		const struct code_instruction *x = &f->all[k];
 
-		if (x->flow == CODE_CALL && x->direct && x->target != l->parts[0].lo && is_own(l, x->target))
+		if (x->flow == CODE_CALL && x->direct && x->target != l->parts[0].lo &&
+		    is_own(l, x->target))
 			return refuse(l, x->at, "it calls its own middle");
 	}
 	return 0;
@@ -275,7 +298,8 @@ static int check_entered(const struct leaving *l)
 {
 	for (size_t i = 0; i < l->n; i++)
 		if (code_is_entered(l->o, l->parts, l->n, l->parts[i].lo, l->parts[i].hi))
-			return refuse(l, l->parts[i].lo, "another function goes on in the middle of it");
+			return refuse(l, l->parts[i].lo,
+				      "another function goes on in the middle of it");
 	return 0;
 }
 
@@ -298,7 +322,8 @@ static int find_all(struct leaving *l)
 	return r == 0 ? check_entered(l) : r;
 }
 
-int code_exits(const struct elf_object *o, const struct elf_symbol *s, struct code_exit **ret, size_t *ret_n, struct error *e)
+int code_exits(const struct elf_object *o, const struct elf_symbol *s, struct code_exit **ret,
+	       size_t *ret_n, struct error *e)
 {
 	struct leaving l = {.o = o, .s = s, .e = e};
 	int r = find_all(&l);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Looks for a cheap instruction in a basic block. What begins the block is given; where it ends, and that nothing else jumps into the part
- * in use, is made out here. Code has no record of its jumps: all bytes of the object that could be one into the block are looked at, and
- * count unless the function that they stand in, decoded, has no such jump. A function that jumps by a table may jump anywhere, so there
- * nothing is moved. */
+/* Looks for a cheap instruction in a basic block. What begins the block is given; where it ends,
+ * and that nothing else jumps into the part in use, is made out here. Code has no record of its
+ * jumps: all bytes of the object that could be one into the block are looked at, and count unless
+ * the function that they stand in, decoded, has no such jump. A function that jumps by a table may
+ * jump anywhere, so there nothing is moved. */
 #include "elf/cfi.h"
 #include "elf/code.h"
 
@@ -14,11 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_BLOCK 256		   /* bytes to look at; most blocks are far shorter */
-#define MAX_SEARCHED (64ULL << 20) /* bytes of code in one object to look for jumps in: a tenth of a second */
+#define MAX_BLOCK 256 /* bytes to look at; most blocks are far shorter */
+#define MAX_SEARCHED \
+	(64ULL << 20) /* bytes of code in one object to look for jumps in: a tenth of a second */
 #define CHUNK (1U << 20)
 
-/* The cheapest instructions of the block, each cheaper than those before it: where a jump comes in between, an earlier one will do. */
+/* The cheapest instructions of the block, each cheaper than those before it: where a jump comes in
+ * between, an earlier one will do. */
 struct candidates {
 	struct {
 		uint64_t at;
@@ -27,7 +30,8 @@ struct candidates {
 	size_t n;
 };
 
-static void find_candidates(const struct elf_object *o, uint64_t vaddr, uint64_t left, struct candidates *ret)
+static void find_candidates(const struct elf_object *o, uint64_t vaddr, uint64_t left,
+			    struct candidates *ret)
 {
 	struct code_instruction x;
 	_cleanup_(code_close) struct code c = {0};
@@ -51,7 +55,8 @@ struct body {
 	const struct elf_object *o;
 	struct elf_symbol s;
 	uint64_t vaddr;
-	uint64_t left; /* bytes of functions that may still be decoded: any number of symbols can claim the same code */
+	uint64_t left; /* bytes of functions that may still be decoded: any number of symbols can
+			  claim the same code */
 	bool boundary; /* an instruction begins at vaddr */
 	bool opaque;   /* something in it could not be decoded, or jumps by a table */
 };
@@ -92,7 +97,8 @@ static int lower_to_symbol(const struct elf_symbol *s, void *arg)
 	return s->addr > range[0];
 }
 
-/* A search for jumps into (from, limit), which lowers the limit to the first place that one goes to. */
+/* A search for jumps into (from, limit), which lowers the limit to the first place that one goes
+ * to. */
 struct hunt {
 	const struct elf_object *o;
 	uint64_t from, limit;
@@ -101,8 +107,9 @@ struct hunt {
 	size_t n_own;
 };
 
-/* What looks like a jump at @at: is there none to @target in the function around it? Bytes can be chosen such that all of them look like
- * one: past a bound it counts as one unseen, which costs a cheap site and nothing else. */
+/* What looks like a jump at @at: is there none to @target in the function around it? Bytes can be
+ * chosen such that all of them look like one: past a bound it counts as one unseen, which costs a
+ * cheap site and nothing else. */
 static bool is_real(struct hunt *h, uint64_t at, uint64_t target)
 {
 	struct code_instruction x;
@@ -110,7 +117,8 @@ static bool is_real(struct hunt *h, uint64_t at, uint64_t target)
 	struct elf_symbol s;
 	bool found = false;
 
-	if (elf_object_function_at(h->o, at, &s) < 0 || s.size > h->left || code_open(h->o, s.addr, s.size, &c) < 0)
+	if (elf_object_function_at(h->o, at, &s) < 0 || s.size > h->left ||
+	    code_open(h->o, s.addr, s.size, &c) < 0)
 		return true;
 	h->left -= s.size;
 	while (!found && code_next(&c, &x))
@@ -175,7 +183,8 @@ static uint64_t search_object(struct hunt *h)
 	return h->limit;
 }
 
-/* The first address in (b->vaddr, limit) that something else comes to; @limit: none is. 0: cannot be told. */
+/* The first address in (b->vaddr, limit) that something else comes to; @limit: none is. 0: cannot
+ * be told. */
 static uint64_t entered_at(struct body *b, uint64_t limit)
 {
 	uint64_t range[2] = {b->vaddr, limit};
@@ -195,9 +204,11 @@ static uint64_t entered_at(struct body *b, uint64_t limit)
 	return search_object(&h);
 }
 
-bool code_is_entered(const struct elf_object *o, const struct cfi_extent *own, size_t n, uint64_t lo, uint64_t hi)
+bool code_is_entered(const struct elf_object *o, const struct cfi_extent *own, size_t n,
+		     uint64_t lo, uint64_t hi)
 {
-	struct hunt h = {.o = o, .from = lo, .limit = hi, .left = MAX_SEARCHED, .own = own, .n_own = n};
+	struct hunt h = {
+		.o = o, .from = lo, .limit = hi, .left = MAX_SEARCHED, .own = own, .n_own = n};
 	uint64_t limit = search_object(&h);
 
 	return limit && limit < hi;
@@ -231,7 +242,8 @@ uint64_t code_behind_nop(const struct elf_object *o, uint64_t vaddr, enum code_c
 		return vaddr;
 	while (code_next(&c, &x) && x.cost == CODE_NOP5)
 		;
-	if (x.cost >= CODE_NOP5 || x.at == vaddr || entered_at(&b, x.at + 1) <= x.at || x.at >= b.s.addr + b.s.size)
+	if (x.cost >= CODE_NOP5 || x.at == vaddr || entered_at(&b, x.at + 1) <= x.at ||
+	    x.at >= b.s.addr + b.s.size)
 		return vaddr;
 	*ret_cost = x.cost;
 	return x.at;

@@ -14,25 +14,33 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* zlib cannot do better than 1032:1: a section that claims more wants our memory. No big one comes near that. */
+/* zlib cannot do better than 1032:1: a section that claims more wants our memory. No big one comes
+ * near that. */
 #define MAX_RATIO 1032
 #define BIG (64ULL << 20)
 #define MAX_BIG_RATIO 64
 #define MAX_UNPACKED (4ULL << 30)
-#define MAX_WHOLE (2ULL << 30) /* of a section that is kept in memory as it is; a file with holes can claim any size */
+#define MAX_WHOLE                                                                                 \
+	(2ULL << 30) /* of a section that is kept in memory as it is; a file with holes can claim \
+			any size */
 #ifndef ELFCOMPRESS_ZSTD
 #define ELFCOMPRESS_ZSTD 2
 #endif
 
 static const char *const names[N_DEBUG_SECTIONS] = {
-	[DEBUG_INFO] = "info",	       [DEBUG_ABBREV] = "abbrev",	    [DEBUG_LINE] = "line",	   [DEBUG_LINE_STR] = "line_str",
-	[DEBUG_STR] = "str",	       [DEBUG_STR_OFFSETS] = "str_offsets", [DEBUG_ADDR] = "addr",	   [DEBUG_RANGES] = "ranges",
-	[DEBUG_RNGLISTS] = "rnglists", [DEBUG_ARANGES] = "aranges",	    [DEBUG_CU_INDEX] = "cu_index",
+	[DEBUG_INFO] = "info",	       [DEBUG_ABBREV] = "abbrev",
+	[DEBUG_LINE] = "line",	       [DEBUG_LINE_STR] = "line_str",
+	[DEBUG_STR] = "str",	       [DEBUG_STR_OFFSETS] = "str_offsets",
+	[DEBUG_ADDR] = "addr",	       [DEBUG_RANGES] = "ranges",
+	[DEBUG_RNGLISTS] = "rnglists", [DEBUG_ARANGES] = "aranges",
+	[DEBUG_CU_INDEX] = "cu_index",
 };
 
 static int corrupt(const struct debug_file *f, const char *what, struct error *e)
 {
-	return fail(e, ENOEXEC, "%s: truncated or corrupt ELF file (section %s); build or copy it again", f->path, what);
+	return fail(e, ENOEXEC,
+		    "%s: truncated or corrupt ELF file (section %s); build or copy it again",
+		    f->path, what);
 }
 
 /* "debug_line" or "zdebug_line", with ".dwo" in split files. False: not one that is wanted. */
@@ -45,7 +53,8 @@ static bool identify(const char *name, bool split, enum debug_section_id *ret, b
 	for (int i = 0; i < N_DEBUG_SECTIONS; i++) {
 		size_t n = strlen(names[i]);
 
-		if (strncmp(name, names[i], n) || strcmp(name + n, split && i != DEBUG_CU_INDEX ? ".dwo" : ""))
+		if (strncmp(name, names[i], n) ||
+		    strcmp(name + n, split && i != DEBUG_CU_INDEX ? ".dwo" : ""))
 			continue;
 		*ret = (enum debug_section_id)i;
 		return true;
@@ -54,11 +63,14 @@ static bool identify(const char *name, bool split, enum debug_section_id *ret, b
 }
 
 /* The old way: "ZLIB", the unpacked size (big-endian), the stream. */
-static int old_size(const struct debug_file *f, const GElf_Shdr *h, const char *name, uint64_t *ret, struct error *e)
+static int old_size(const struct debug_file *f, const GElf_Shdr *h, const char *name, uint64_t *ret,
+		    struct error *e)
 {
 	unsigned char head[12];
 
-	if (h->sh_size < sizeof(head) || pread(f->fd, head, sizeof(head), (off_t)h->sh_offset) != sizeof(head) || memcmp(head, "ZLIB", 4))
+	if (h->sh_size < sizeof(head) ||
+	    pread(f->fd, head, sizeof(head), (off_t)h->sh_offset) != sizeof(head) ||
+	    memcmp(head, "ZLIB", 4))
 		return corrupt(f, name, e);
 	*ret = 0;
 	for (int i = 4; i < 12; i++)
@@ -66,7 +78,8 @@ static int old_size(const struct debug_file *f, const GElf_Shdr *h, const char *
 	return 0;
 }
 
-static int add_section(struct debug_file *f, Elf_Scn *scn, const GElf_Shdr *h, const char *name, bool split, struct error *e)
+static int add_section(struct debug_file *f, Elf_Scn *scn, const GElf_Shdr *h, const char *name,
+		       bool split, struct error *e)
 {
 	enum debug_section_id id;
 	struct debug_section *s;
@@ -77,14 +90,19 @@ static int add_section(struct debug_file *f, Elf_Scn *scn, const GElf_Shdr *h, c
 	if (!identify(name, split, &id, &old) || f->sections[id].scn)
 		return 0;
 	s = &f->sections[id];
-	*s = (struct debug_section){.file = f, .scn = scn, .offset = h->sh_offset, .stored = h->sh_size, .size = h->sh_size};
+	*s = (struct debug_section){.file = f,
+				    .scn = scn,
+				    .offset = h->sh_offset,
+				    .stored = h->sh_size,
+				    .size = h->sh_size};
 	if (h->sh_flags & SHF_COMPRESSED) {
 		/* libelf would read the whole section, and keep it. */
 		if (h->sh_size < sizeof(c) || !debug_file_read(f, h->sh_offset, &c, sizeof(c)))
 			return corrupt(f, name, e);
 		if (c.ch_type == ELFCOMPRESS_ZSTD)
 			return fail(e, ENOTSUP,
-				    "%s: debug information compressed with zstd is not supported; build with -gz=zlib, or "
+				    "%s: debug information compressed with zstd is not supported; "
+				    "build with -gz=zlib, or "
 				    "objcopy --decompress-debug-sections",
 				    f->path);
 		if (c.ch_type != ELFCOMPRESS_ZLIB)
@@ -97,7 +115,8 @@ static int add_section(struct debug_file *f, Elf_Scn *scn, const GElf_Shdr *h, c
 			return r;
 		s->packed = s->old_packed = true;
 	}
-	if (s->packed && (s->size / (s->size > BIG ? MAX_BIG_RATIO : MAX_RATIO) > h->sh_size || s->size > MAX_UNPACKED))
+	if (s->packed && (s->size / (s->size > BIG ? MAX_BIG_RATIO : MAX_RATIO) > h->sh_size ||
+			  s->size > MAX_UNPACKED))
 		return corrupt(f, name, e);
 	return 0;
 }
@@ -133,7 +152,8 @@ static int check_header(const struct debug_file *f, struct error *e)
 
 	if (pread(f->fd, &h, sizeof(h), 0) != sizeof(h) || memcmp(h.e_ident, ELFMAG, SELFMAG))
 		return fail(e, ENOEXEC, "%s: not an ELF file", f->path);
-	if (h.e_ident[EI_CLASS] != ELFCLASS64 || h.e_ident[EI_DATA] != ELFDATA2LSB || h.e_machine != EM_X86_64)
+	if (h.e_ident[EI_CLASS] != ELFCLASS64 || h.e_ident[EI_DATA] != ELFDATA2LSB ||
+	    h.e_machine != EM_X86_64)
 		return fail(e, EINVAL, "%s: built for another architecture", f->path);
 	if (h.e_shoff > f->size || (uint64_t)h.e_shnum * h.e_shentsize > f->size - h.e_shoff)
 		return corrupt(f, "table", e);
@@ -166,7 +186,8 @@ int debug_file_open(const char *path, int fd, bool split, struct debug_file **re
 	if (r < 0)
 		return r;
 	if (elf_version(EV_CURRENT) == EV_NONE)
-		return fail(e, ENOEXEC, "libelf is older than this program; install libelf1 0.188 or later");
+		return fail(e, ENOEXEC,
+			    "libelf is older than this program; install libelf1 0.188 or later");
 	f->elf = elf_begin(f->fd, ELF_C_READ, NULL);
 	if (!f->elf || elf_kind(f->elf) != ELF_K_ELF)
 		return corrupt(f, "table", e);

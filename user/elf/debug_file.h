@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The debug sections of one ELF file: of a program, its separate debug file, a split unit (.dwo), a package of those (.dwp), or what
- * dwz moved out. Nothing is mapped (a file that shrinks would be a SIGBUS); big sections are read in pieces where that will do, compressed ones as
- * well. */
+/* The debug sections of one ELF file: of a program, its separate debug file, a split unit (.dwo), a
+ * package of those (.dwp), or what dwz moved out. Nothing is mapped (a file that shrinks would be a
+ * SIGBUS); big sections are read in pieces where that will do, compressed ones as well. */
 #pragma once
 
 #include <stdbool.h>
@@ -32,7 +32,8 @@ struct debug_section {
 	struct debug_file *file;
 	struct Elf_Scn *scn;	       /* NULL: the file has no such section */
 	uint64_t offset, stored, size; /* in the file; size as unpacked */
-	bool packed, old_packed;       /* compressed, the second in the way before there was a flag for it (.zdebug_*) */
+	bool packed, old_packed; /* compressed, the second in the way before there was a flag for it
+				    (.zdebug_*) */
 	bool tried;
 	unsigned char *bytes;	     /* all of it, once asked for; owned by the file */
 	struct debug_packed *pieces; /* of a big one, packed, that is read in pieces; owned */
@@ -58,8 +59,9 @@ struct debug_file {
 	struct debug_file *alternate; /* what dwz moved out; owned */
 };
 
-/* Takes a copy of the descriptor @fd of the file @path. @split: the sections are called .debug_*.dwo. On success *ret is the caller's.
- * Else the file is damaged, not for this machine, or compressed in a way that cannot be read, and @e says so. */
+/* Takes a copy of the descriptor @fd of the file @path. @split: the sections are called
+ * .debug_*.dwo. On success *ret is the caller's. Else the file is damaged, not for this machine, or
+ * compressed in a way that cannot be read, and @e says so. */
 int debug_file_open(const char *path, int fd, bool split, struct debug_file **ret, struct error *e);
 void debug_file_close(struct debug_file *f); /* NULL is allowed */
 static inline void debug_file_closep(struct debug_file **f)
@@ -68,11 +70,12 @@ static inline void debug_file_closep(struct debug_file **f)
 }
 #define _cleanup_debug_file_ __attribute__((cleanup(debug_file_closep)))
 
-/* The path of the open file @fd, whatever name it was opened by (files of a process are opened through its /proc). The caller frees;
- * NULL: it has none. */
+/* The path of the open file @fd, whatever name it was opened by (files of a process are opened
+ * through its /proc). The caller frees; NULL: it has none. */
 char *debug_file_real_path(int fd);
 
-/* A build id of @n bytes (at least one) as it is written: in lower-case hexadecimal. The caller frees; NULL: out of memory. */
+/* A build id of @n bytes (at least one) as it is written: in lower-case hexadecimal. The caller
+ * frees; NULL: out of memory. */
 char *debug_build_id(const unsigned char *p, size_t n);
 
 /* Does it have units and line programs? */
@@ -84,7 +87,8 @@ bool debug_file_has_symbols(const struct debug_file *f);
 bool debug_file_read(const struct debug_file *f, uint64_t at, void *buf, size_t n);
 /* Copies up to @n bytes at @at; returns how many there were (0: none, or unreadable). */
 size_t debug_section_read(struct debug_section *s, uint64_t at, void *buf, size_t n);
-/* All of it, kept until the file is closed; NULL with *ret_n 0 if there is none or it is unreadable. */
+/* All of it, kept until the file is closed; NULL with *ret_n 0 if there is none or it is
+ * unreadable. */
 const unsigned char *debug_section_bytes(struct debug_section *s, size_t *ret_n);
 /* Reads the string at @at. False if it does not end within the section and within @size. */
 bool debug_section_string(struct debug_section *s, uint64_t at, char *buf, size_t size);

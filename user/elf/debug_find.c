@@ -24,7 +24,8 @@ static bool in_debug_dir(const struct debug_options *options, const char *path)
 	for (size_t i = 0; options && i < options->n_debug_dirs; i++) {
 		size_t n = strlen(options->debug_dirs[i]);
 
-		if (n && !strncmp(path, options->debug_dirs[i], n) && path[n] == '/' && !strstr(path + n, "/../"))
+		if (n && !strncmp(path, options->debug_dirs[i], n) && path[n] == '/' &&
+		    !strstr(path + n, "/../"))
 			return true;
 	}
 	return false;
@@ -32,16 +33,18 @@ static bool in_debug_dir(const struct debug_options *options, const char *path)
 
 static bool look_at(int fd, struct statx *ret)
 {
-	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MODE | STATX_UID | STATX_GID, ret) == 0;
+	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MODE | STATX_UID | STATX_GID,
+		     ret) == 0;
 }
 
-/* Can only root and this user and group have written @file? Build ids and checksums can be forged, and what a debug file
- * says places probes in the object, for all processes that run it. */
+/* Can only root and this user and group have written @file? Build ids and checksums can be forged,
+ * and what a debug file says places probes in the object, for all processes that run it. */
 static bool is_trusted(int file, uid_t uid, gid_t gid)
 {
 	struct statx f;
 
-	return look_at(file, &f) && (f.stx_uid == 0 || f.stx_uid == uid) && !(f.stx_mode & S_IWOTH) &&
+	return look_at(file, &f) && (f.stx_uid == 0 || f.stx_uid == uid) &&
+	       !(f.stx_mode & S_IWOTH) &&
 	       (!(f.stx_mode & S_IWGRP) || f.stx_gid == 0 || f.stx_gid == gid);
 }
 
@@ -65,8 +68,8 @@ static int open_elf(const char *path, const struct file_rights *as)
 	return TAKE_FD(fd);
 }
 
-/* From where the invoking user said that debug files are to be taken: the file is that user's, and a cache that others can
- * write to is no better than a directory that they can. */
+/* From where the invoking user said that debug files are to be taken: the file is that user's, and
+ * a cache that others can write to is no better than a directory that they can. */
 static int open_from_server(const char *id)
 {
 	const struct file_rights *as = file_rights_invoker();
@@ -82,7 +85,8 @@ static int open_from_server(const char *id)
 	return is_trusted(fd, as->uid, as->gid) ? TAKE_FD(fd) : -EKEYREJECTED;
 }
 
-int debug_open_named(const struct elf_object *o, const struct debug_options *options, const char *path)
+int debug_open_named(const struct elf_object *o, const struct debug_options *options,
+		     const char *path)
 {
 	_cleanup_close_ int fd = -1;
 
@@ -101,7 +105,8 @@ struct search {
 	const struct debug_options *options;
 	const char *build_id;	       /* the one sought must have it, if it has any */
 	const struct debug_link *link; /* the one sought must have its checksum */
-	bool split, lines, symbols;    /* its sections are .debug_*.dwo; it must have line information, a symbol table */
+	bool split, lines, symbols; /* its sections are .debug_*.dwo; it must have line information,
+				       a symbol table */
 	struct debug_file *found;
 	struct error *why;
 };
@@ -117,11 +122,16 @@ static void not_opened(struct search *s, const char *path, int err)
 {
 	struct error e = {0};
 
-	if (err == -EKEYREJECTED && strncmp(path, DEBUGINFOD_SCHEME, strlen(DEBUGINFOD_SCHEME)) == 0)
-		(void)fail(&e, -err, "%s: the file in your cache is not used, since others than root and you can have written it; remove it", path);
+	if (err == -EKEYREJECTED &&
+	    strncmp(path, DEBUGINFOD_SCHEME, strlen(DEBUGINFOD_SCHEME)) == 0)
+		(void)fail(&e, -err,
+			   "%s: the file in your cache is not used, since others than root and you "
+			   "can have written it; remove it",
+			   path);
 	else if (err == -EKEYREJECTED)
 		(void)fail(&e, -err,
-			   "%s: not used, since others than root and the program's owner can have written it; chown or chmod it, or "
+			   "%s: not used, since others than root and the program's owner can have "
+			   "written it; chown or chmod it, or "
 			   "give its directory with --debug-dir",
 			   path);
 	else if (err != -ENOENT && err != -ENOTDIR)
@@ -136,12 +146,15 @@ static bool accept(const struct search *s, const struct debug_file *f, struct er
 	if (s->of && f->device == s->of->device && f->inode == s->of->inode)
 		return false;
 	if (s->build_id && (f->build_id ? strcmp(f->build_id, s->build_id) != 0 : !s->link)) {
-		(void)fail(e, ESTALE, "%s: of another build (its build id is %s, not %s)", f->path, f->build_id ? f->build_id : "missing",
-			   s->build_id);
+		(void)fail(e, ESTALE, "%s: of another build (its build id is %s, not %s)", f->path,
+			   f->build_id ? f->build_id : "missing", s->build_id);
 		return false;
 	}
 	if (s->link && (!debug_file_crc(f, &crc) || crc != s->link->crc)) {
-		(void)fail(e, ESTALE, "%s: of another build or damaged (its checksum is not the one in .gnu_debuglink)", f->path);
+		(void)fail(e, ESTALE,
+			   "%s: of another build or damaged (its checksum is not the one in "
+			   ".gnu_debuglink)",
+			   f->path);
 		return false;
 	}
 	if (s->lines && !debug_file_has_lines(f)) {
@@ -225,12 +238,14 @@ static bool in_directory(struct search *s, const char *dir, const char *name)
 	if (try(s, "%s/%s", dir, name) || try(s, "%s/.debug/%s", dir, name))
 		return true;
 	for (size_t i = 0; root(s->options, i); i++)
-		if (try(s, "%s/%s/%s", root(s->options, i), dir, name) || (root(s->options, i + 1) && try(s, "%s/%s", root(s->options, i), name)))
+		if (try(s, "%s/%s/%s", root(s->options, i), dir, name) ||
+		    (root(s->options, i + 1) && try(s, "%s/%s", root(s->options, i), name)))
 			return true;
 	return false;
 }
 
-/* Where the file is, and where the name that was given says: distributions link directories, users link programs. */
+/* Where the file is, and where the name that was given says: distributions link directories, users
+ * link programs. */
 static bool by_directories(struct search *s, const struct elf_object *o, const char *name)
 {
 	_cleanup_free_ char *real = debug_file_real_path(elf_object_fd(o));
@@ -239,13 +254,20 @@ static bool by_directories(struct search *s, const struct elf_object *o, const c
 
 	if (as_is && in_directory(s, as_is, name))
 		return true;
-	return as_given && (!as_is || strcmp(as_is, as_given) != 0) && in_directory(s, as_given, name);
+	return as_given && (!as_is || strcmp(as_is, as_given) != 0) &&
+	       in_directory(s, as_given, name);
 }
 
-int debug_find_separate(const struct elf_object *o, const struct debug_file *self, const struct debug_options *options, bool lines,
-			struct debug_file **ret, struct error *why)
+int debug_find_separate(const struct elf_object *o, const struct debug_file *self,
+			const struct debug_options *options, bool lines, struct debug_file **ret,
+			struct error *why)
 {
-	struct search s = {.object = o, .of = self, .options = options, .lines = lines, .symbols = !lines, .why = why};
+	struct search s = {.object = o,
+			   .of = self,
+			   .options = options,
+			   .lines = lines,
+			   .symbols = !lines,
+			   .why = why};
 
 	s.build_id = self->build_id ? self->build_id : elf_object_build_id(o);
 	if (s.build_id && by_build_id(&s, s.build_id))
@@ -261,9 +283,14 @@ end:
 	return 0;
 }
 
-bool debug_find_alternate(const struct elf_object *o, struct debug_file *f, const struct debug_options *options, struct error *why)
+bool debug_find_alternate(const struct elf_object *o, struct debug_file *f,
+			  const struct debug_options *options, struct error *why)
 {
-	struct search s = {.object = o, .of = f, .options = options, .build_id = f->altlink.build_id, .why = why};
+	struct search s = {.object = o,
+			   .of = f,
+			   .options = options,
+			   .build_id = f->altlink.build_id,
+			   .why = why};
 	const char *name = f->altlink.name;
 	_cleanup_free_ char *real = debug_file_real_path(f->fd);
 	_cleanup_free_ char *dir = directory_of(real ? real : f->path);
@@ -273,19 +300,22 @@ bool debug_find_alternate(const struct elf_object *o, struct debug_file *f, cons
 	if (*name == '/' ? try(&s, "%s", name) : dir && try(&s, "%s/%s", dir, name))
 		goto end;
 	for (size_t i = 0; root(options, i); i++)
-		if (try(&s, "%s/%s", root(options, i), name) || try(&s, "%s/.dwz/%s", root(options, i), base_of(name)))
+		if (try(&s, "%s/%s", root(options, i), name) ||
+		    try(&s, "%s/.dwz/%s", root(options, i), base_of(name)))
 			goto end;
 	(void)by_build_id(&s, s.build_id);
 end:
 	if (!s.found && why && !why->text[0])
-		(void)fail(why, ENOENT, "%s: its alternate debug file %s is missing; install it, or give its directory with --debug-dir", f->path,
-			   name);
+		(void)fail(why, ENOENT,
+			   "%s: its alternate debug file %s is missing; install it, or give its "
+			   "directory with --debug-dir",
+			   f->path, name);
 	f->alternate = s.found;
 	return s.found;
 }
 
-struct debug_file *debug_find_split(const struct elf_object *o, const struct debug_options *options, const char *comp_dir, const char *name,
-				    struct error *why)
+struct debug_file *debug_find_split(const struct elf_object *o, const struct debug_options *options,
+				    const char *comp_dir, const char *name, struct error *why)
 {
 	struct search s = {.object = o, .options = options, .split = true, .why = why};
 	const char *dir = *name == '/' || !comp_dir ? "" : comp_dir, *slash = *dir ? "/" : "";
@@ -300,15 +330,18 @@ struct debug_file *debug_find_split(const struct elf_object *o, const struct deb
 				return s.found;
 	}
 	/* A build that hides where it was (-fdebug-prefix-map), or that was moved. */
-	if (beside && ((*name != '/' && try(&s, "%s/%s", beside, name)) || try(&s, "%s/%s", beside, base_of(name))))
+	if (beside && ((*name != '/' && try(&s, "%s/%s", beside, name)) ||
+		       try(&s, "%s/%s", beside, base_of(name))))
 		return s.found;
 	for (size_t i = 0; root(options, i + 1); i++)
-		if ((*name != '/' && try(&s, "%s/%s", root(options, i), name)) || try(&s, "%s/%s", root(options, i), base_of(name)))
+		if ((*name != '/' && try(&s, "%s/%s", root(options, i), name)) ||
+		    try(&s, "%s/%s", root(options, i), base_of(name)))
 			return s.found;
 	return NULL;
 }
 
-struct debug_file *debug_find_package(const struct elf_object *o, const struct debug_file *f, const struct debug_options *options, struct error *why)
+struct debug_file *debug_find_package(const struct elf_object *o, const struct debug_file *f,
+				      const struct debug_options *options, struct error *why)
 {
 	struct search s = {.object = o, .options = options, .split = true, .why = why};
 	const char *paths[] = {elf_object_path(o), f->path};
@@ -320,7 +353,8 @@ struct debug_file *debug_find_package(const struct elf_object *o, const struct d
 		if (try(&s, "%s.dwp", paths[i]) || (real && try(&s, "%s.dwp", real)))
 			return s.found;
 		for (size_t k = 0; real && root(options, k); k++)
-			if (try(&s, "%s%s.dwp", root(options, k), real) || try(&s, "%s/%s.dwp", root(options, k), base_of(real)))
+			if (try(&s, "%s%s.dwp", root(options, k), real) ||
+			    try(&s, "%s/%s.dwp", root(options, k), base_of(real)))
 				return s.found;
 	}
 	return NULL;

@@ -9,8 +9,9 @@
 #include <string.h>
 #include <libdeflate.h>
 
-#define MAX_LINK 4096		/* bytes of a section that names a file */
-#define MAX_SUMMED (8ULL << 30) /* bytes to read for a checksum; a file with holes can claim any size */
+#define MAX_LINK 4096 /* bytes of a section that names a file */
+#define MAX_SUMMED \
+	(8ULL << 30) /* bytes to read for a checksum; a file with holes can claim any size */
 
 char *debug_build_id(const unsigned char *p, size_t n)
 {
@@ -21,7 +22,8 @@ char *debug_build_id(const unsigned char *p, size_t n)
 	return s;
 }
 
-/* .debug_sup of DWARF 5: a version, which of the two files this is, the other's name and a checksum in place of a build id. */
+/* .debug_sup of DWARF 5: a version, which of the two files this is, the other's name and a checksum
+ * in place of a build id. */
 static void add_supplement(struct debug_file *f, const unsigned char *p, size_t n)
 {
 	struct reader r = {.at = p, .end = p + n};
@@ -50,13 +52,15 @@ void debug_links_add(struct debug_file *f, uint64_t offset, uint64_t size, const
 	size_t n = size < sizeof(buf) ? size : sizeof(buf), len;
 	uint32_t word[3];
 
-	if (strcmp(name, ".note.gnu.build-id") && strcmp(name, ".debug_sup") && strncmp(name, ".gnu_debug", 10))
+	if (strcmp(name, ".note.gnu.build-id") && strcmp(name, ".debug_sup") &&
+	    strncmp(name, ".gnu_debug", 10))
 		return;
 	if (!n || !debug_file_read(f, offset, buf, n))
 		return;
 	if (!strcmp(name, ".note.gnu.build-id") && !f->build_id && n > 16) {
 		memcpy(word, buf, sizeof(word));
-		if (word[0] == 4 && word[2] == NT_GNU_BUILD_ID && !memcmp(buf + 12, "GNU", 4) && word[1] && word[1] <= n - 16 && word[1] <= 64)
+		if (word[0] == 4 && word[2] == NT_GNU_BUILD_ID && !memcmp(buf + 12, "GNU", 4) &&
+		    word[1] && word[1] <= n - 16 && word[1] <= 64)
 			f->build_id = debug_build_id(buf + 16, word[1]);
 		return;
 	}
@@ -70,7 +74,8 @@ void debug_links_add(struct debug_file *f, uint64_t offset, uint64_t size, const
 	if (!strcmp(name, ".gnu_debuglink") && !f->debuglink.name && ((len + 4) & ~3UL) + 4 <= n) {
 		memcpy(&f->debuglink.crc, buf + ((len + 4) & ~3UL), 4);
 		f->debuglink.name = strdup((char *)buf);
-	} else if (!strcmp(name, ".gnu_debugaltlink") && !f->altlink.name && n - len - 1 >= 2 && n - len - 1 <= 64) {
+	} else if (!strcmp(name, ".gnu_debugaltlink") && !f->altlink.name && n - len - 1 >= 2 &&
+		   n - len - 1 <= 64) {
 		f->altlink.build_id = debug_build_id(buf + len + 1, n - len - 1);
 		f->altlink.name = strdup((char *)buf);
 	}

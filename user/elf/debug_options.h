@@ -8,7 +8,8 @@
 struct debug_options {
 	const char **debug_dirs; /* searched like /usr/lib/debug, and before it */
 	size_t n_debug_dirs;
-	const char **prefixes; /* "OLD=NEW": names of source files in OLD are given as in NEW; the first that fits counts */
+	const char **prefixes; /* "OLD=NEW": names of source files in OLD are given as in NEW; the
+				  first that fits counts */
 	size_t n_prefixes;
 };
 

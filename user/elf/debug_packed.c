@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The stream of a section (RFC 1950 and 1951) is unpacked forwards, in chunks. Where a block of it ends and the last mark is far enough behind,
- * a new mark remembers where in the file that is and the 32 KiB before it, which what follows may repeat: a chunk further back is unpacked
- * from the last mark before it. Listing the units of a program goes through all of it once, forwards; a unit that is asked for later takes
- * some milliseconds. The checksum of the whole is not looked at: readers of debug information trust none of it. */
+/* The stream of a section (RFC 1950 and 1951) is unpacked forwards, in chunks. Where a block of it
+ * ends and the last mark is far enough behind, a new mark remembers where in the file that is and
+ * the 32 KiB before it, which what follows may repeat: a chunk further back is unpacked from the
+ * last mark before it. Listing the units of a program goes through all of it once, forwards; a unit
+ * that is asked for later takes some milliseconds. The checksum of the whole is not looked at:
+ * readers of debug information trust none of it. */
 #include "elf/debug_private.h"
 
 #include "base/cleanup.h"
@@ -47,7 +49,7 @@ struct debug_packed {
 	z_stream z;
 	bool z_made;
 	bool ended;
-	uint64_t in, out;		  /* in: how much of the stream has been read into `input` */
+	uint64_t in, out; /* in: how much of the stream has been read into `input` */
 	unsigned char input[INPUT], last; /* the last byte of the input before this one */
 	struct mark marks[MAX_MARKS];
 	size_t n_marks;
@@ -59,8 +61,8 @@ static bool read_header(struct debug_packed *p)
 {
 	unsigned char h[STREAM_HEADER];
 
-	return p->size > sizeof(h) && debug_file_read(p->section->file, p->begin, h, sizeof(h)) && (h[0] & 15) == Z_DEFLATED &&
-	       (h[0] * 256 + h[1]) % 31 == 0 && !(h[1] & 0x20);
+	return p->size > sizeof(h) && debug_file_read(p->section->file, p->begin, h, sizeof(h)) &&
+	       (h[0] & 15) == Z_DEFLATED && (h[0] * 256 + h[1]) % 31 == 0 && !(h[1] & 0x20);
 }
 
 struct debug_packed *debug_packed_open(const struct debug_section *s)
@@ -162,8 +164,10 @@ static bool go_to_mark(struct debug_packed *p, const struct mark *m)
 	p->in = m->in;
 	p->out = m->out;
 	p->last = m->byte;
-	p->ended = inflateReset(&p->z) != Z_OK || (m->bits && inflatePrime(&p->z, (int)m->bits, m->byte >> (8 - m->bits)) != Z_OK) ||
-		   (m->n && inflateSetDictionary(&p->z, m->window, m->n) != Z_OK);
+	p->ended =
+		inflateReset(&p->z) != Z_OK ||
+		(m->bits && inflatePrime(&p->z, (int)m->bits, m->byte >> (8 - m->bits)) != Z_OK) ||
+		(m->n && inflateSetDictionary(&p->z, m->window, m->n) != Z_OK);
 	return !p->ended;
 }
 
@@ -236,8 +240,8 @@ size_t debug_packed_read(struct debug_packed *p, uint64_t at, void *buf, size_t 
 	return done;
 }
 
-/* libelf can unpack a whole section too, with zlib; libdeflate takes a third of the time, and for a program with much debug information that is the
- * greater part of its start-up. */
+/* libelf can unpack a whole section too, with zlib; libdeflate takes a third of the time, and for a
+ * program with much debug information that is the greater part of its start-up. */
 static void free_decompressor(struct libdeflate_decompressor **d)
 {
 	libdeflate_free_decompressor(*d);
@@ -249,7 +253,8 @@ unsigned char *debug_unpack(const struct debug_section *s)
 	_cleanup_free_ unsigned char *stored = NULL, *bytes = NULL;
 	size_t header = s->old_packed ? OLD_HEADER : sizeof(Elf64_Chdr), n;
 
-	/* What compression makes larger is stored as it is; the header and the checksum are extra. */
+	/* What compression makes larger is stored as it is; the header and the checksum are extra.
+	 */
 	if (s->stored <= header || s->stored - header > s->size + 64)
 		return NULL;
 	n = s->stored - header;
@@ -258,7 +263,8 @@ unsigned char *debug_unpack(const struct debug_section *s)
 		return NULL;
 	d = libdeflate_alloc_decompressor();
 	bytes = malloc(s->size);
-	if (!d || !bytes || libdeflate_zlib_decompress(d, stored, n, bytes, s->size, NULL) != LIBDEFLATE_SUCCESS)
+	if (!d || !bytes ||
+	    libdeflate_zlib_decompress(d, stored, n, bytes, s->size, NULL) != LIBDEFLATE_SUCCESS)
 		return NULL;
 	return TAKE_PTR(bytes);
 }

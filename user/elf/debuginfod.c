@@ -59,13 +59,16 @@ static void asking_free(struct asking *a)
 
 static void prepare(struct asking *a, const char *id)
 {
-	static const char *const passed[] = {"DEBUGINFOD_URLS", "DEBUGINFOD_CACHE_PATH", "DEBUGINFOD_TIMEOUT", "DEBUGINFOD_MAXSIZE", "PATH"};
+	static const char *const passed[] = {"DEBUGINFOD_URLS", "DEBUGINFOD_CACHE_PATH",
+					     "DEBUGINFOD_TIMEOUT", "DEBUGINFOD_MAXSIZE", "PATH"};
 	const struct file_rights *as = file_rights_invoker();
 	const struct passwd *user = getpwuid(as->uid);
 	size_t n = 0;
 	char *text;
 
-	*a = (struct asking){.as = as, .argv = {(char *)PROGRAM, (char *)"debuginfo", (char *)(uintptr_t)id, NULL}};
+	*a = (struct asking){
+		.as = as,
+		.argv = {(char *)PROGRAM, (char *)"debuginfo", (char *)(uintptr_t)id, NULL}};
 	/* Root's home is not where a user's cache is. */
 	if (user && asprintf(&text, "HOME=%s", user->pw_dir) >= 0)
 		a->envp[n++] = text;
@@ -84,14 +87,16 @@ static _Noreturn void ask(const struct asking *a, int out)
 	sigset_t none;
 
 	if (geteuid() == 0 && a->as->uid != 0 &&
-	    (setgroups(a->as->n_groups, a->as->groups) < 0 || setresgid(a->as->gid, a->as->gid, a->as->gid) < 0 ||
+	    (setgroups(a->as->n_groups, a->as->groups) < 0 ||
+	     setresgid(a->as->gid, a->as->gid, a->as->gid) < 0 ||
 	     setresuid(a->as->uid, a->as->uid, a->as->uid) < 0 || setuid(0) == 0))
 		_exit(127);
 	for (int s = 1; s < _NSIG; s++)
 		(void)sigaction(s, &usual, NULL);
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 || dup2(nothing, STDERR_FILENO) < 0)
+	if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0 ||
+	    dup2(nothing, STDERR_FILENO) < 0)
 		_exit(127);
 	(void)syscall(SYS_close_range, 3U, ~0U, 0U);
 	(void)execvpe(PROGRAM, a->argv, a->envp);

@@ -10,8 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Substitutions let a short name stand for gigabytes of text, and the library has no bound on its output. It holds no memory
- * while it calls back (everything is on its stack), so leaving it by longjmp from the callback is safe. */
+/* Substitutions let a short name stand for gigabytes of text, and the library has no bound on its
+ * output. It holds no memory while it calls back (everything is on its stack), so leaving it by
+ * longjmp from the callback is safe. */
 struct output {
 	jmp_buf stop;
 	size_t n;
@@ -39,8 +40,8 @@ bool demangle_is_rust(const char *name)
 
 	if (!strncmp(name, "_R", 2))
 		return true;
-	return n > 24 && !strncmp(name, "_ZN", 3) && !memcmp(name + n - 20, "17h", 3) && name[n - 1] == 'E' &&
-	       strspn(name + n - 17, "0123456789abcdef") == 16;
+	return n > 24 && !strncmp(name, "_ZN", 3) && !memcmp(name + n - 20, "17h", 3) &&
+	       name[n - 1] == 'E' && strspn(name + n - 17, "0123456789abcdef") == 16;
 }
 
 char *demangle_here(const char *name, bool arguments, bool result)
@@ -76,7 +77,8 @@ static bool is_wanted(const char *name)
 	return demangle_is_mangled(name) && strnlen(name, DEMANGLE_MAX_NAME) < DEMANGLE_MAX_NAME;
 }
 
-static void make_readable(const char *const *names, size_t n, bool arguments, bool result, char **ret)
+static void make_readable(const char *const *names, size_t n, bool arguments, bool result,
+			  char **ret)
 {
 	const char *wanted[DEMANGLE_BATCH];
 	char *readable[DEMANGLE_BATCH] = {NULL};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Readable names in more than one form, for searching. The process for names makes them, if decoders are started (readers.h): the
- * library that makes them takes for ever over some names. */
+/* Readable names in more than one form, for searching. The process for names makes them, if
+ * decoders are started (readers.h): the library that makes them takes for ever over some names. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,8 +14,9 @@
 bool demangle_is_mangled(const char *name);
 /* Is it one of Rust, of the newer (_R...) or the older scheme (_ZN...17h<hash>E)? */
 bool demangle_is_rust(const char *name);
-/* The readable form with or without the argument list and the result type (only template instances carry one); NULL when @name is
- * not mangled, too long when written out, takes too long, or memory is out. The caller frees. */
+/* The readable form with or without the argument list and the result type (only template instances
+ * carry one); NULL when @name is not mangled, too long when written out, takes too long, or memory
+ * is out. The caller frees. */
 char *demangle_as(const char *name, bool arguments, bool result);
 /* The same in this process, of a mangled name of any length. */
 char *demangle_here(const char *name, bool arguments, bool result);
@@ -24,7 +25,8 @@ void demangle_list_here(const char *const *list, size_t n, bool arguments, bool 
 /* Many names: one question to the other process for each takes longer than the work. */
 struct demangle_batch {
 	bool arguments, result;
-	/* Gets what demangle_as returns, which it does not keep; in the order in which the names were added. Not 0: it wants no more. */
+	/* Gets what demangle_as returns, which it does not keep; in the order in which the names
+	 * were added. Not 0: it wants no more. */
 	int (*take)(const void *item, const char *readable, void *arg);
 	void *arg;
 	size_t n;

@@ -49,8 +49,8 @@ static int decode(struct code *c, struct flow *f)
 	return 0;
 }
 
-/* The instruction that begins there; SIZE_MAX: none does. A jump behind the lock prefix of an instruction, as C libraries have it for processes of
- * one thread, is one to that instruction. */
+/* The instruction that begins there; SIZE_MAX: none does. A jump behind the lock prefix of an
+ * instruction, as C libraries have it for processes of one thread, is one to that instruction. */
 static size_t starts(const struct making *m, uint64_t vaddr)
 {
 	uint64_t offset = vaddr - m->f->start;
@@ -69,7 +69,8 @@ static bool is_inside(const struct flow *f, uint64_t vaddr)
 
 static bool ends_block(const struct code_instruction *x)
 {
-	return x->flow == CODE_BRANCH || x->flow == CODE_JUMP || x->flow == CODE_RETURN || x->flow == CODE_STOP;
+	return x->flow == CODE_BRANCH || x->flow == CODE_JUMP || x->flow == CODE_RETURN ||
+	       x->flow == CODE_STOP;
 }
 
 static bool falls_through(const struct code_instruction *x)
@@ -181,7 +182,8 @@ static int add_table(struct making *m, uint32_t from, const struct jump_table *t
 	return r;
 }
 
-/* The edges out of the block whose last instruction is @i. @next_table: the tables not used so far, which are in order of their jumps. */
+/* The edges out of the block whose last instruction is @i. @next_table: the tables not used so far,
+ * which are in order of their jumps. */
 static int add_edges(struct making *m, uint32_t from, size_t i, size_t *next_table)
 {
 	struct flow *f = m->f;
@@ -204,7 +206,8 @@ static int add_edges(struct making *m, uint32_t from, size_t i, size_t *next_tab
 	if (i + 1 < f->n && x[1].at == x->at + x->length)
 		return add_edge(f, from, m->block[i + 1], FLOW_FALL);
 	/* Into bytes that are no instruction, or out of the function. */
-	return add_edge(f, from, flow_exit(f), is_inside(f, x->at + x->length) ? FLOW_LOST : FLOW_LEAVE);
+	return add_edge(f, from, flow_exit(f),
+			is_inside(f, x->at + x->length) ? FLOW_LOST : FLOW_LEAVE);
 }
 
 static bool is_filling(const struct flow *f, const struct flow_block *b)
@@ -236,7 +239,8 @@ static void reach(const struct flow *f, uint32_t block, bool *reached, uint32_t 
 	}
 }
 
-/* What nothing leads to is dead, or (in a function with jumps that nobody could follow) begins where one of those may go. */
+/* What nothing leads to is dead, or (in a function with jumps that nobody could follow) begins
+ * where one of those may go. */
 static int find_dead(struct making *m)
 {
 	struct flow *f = m->f;
@@ -307,7 +311,8 @@ static int make(struct making *m, flow_table table, void *arg)
 	return r < 0 ? r : make_edges(m);
 }
 
-static int follow(struct code *c, flow_table table, void *arg, const uint64_t *entered, size_t n_entered, struct flow *ret)
+static int follow(struct code *c, flow_table table, void *arg, const uint64_t *entered,
+		  size_t n_entered, struct flow *ret)
 {
 	_cleanup_(flow_free) struct flow f = {.start = c->start, .size = c->size};
 	struct making m = {.f = &f, .code = c, .entered = entered, .n_entered = n_entered};
@@ -338,7 +343,8 @@ static bool read_word(uint64_t vaddr, int32_t *ret, void *arg)
 	return elf_object_read(arg, vaddr, ret, sizeof(*ret)) == sizeof(*ret);
 }
 
-int flow_read_entered(const struct elf_object *o, uint64_t vaddr, uint64_t size, const uint64_t *entries, size_t n_entries, struct flow *ret)
+int flow_read_entered(const struct elf_object *o, uint64_t vaddr, uint64_t size,
+		      const uint64_t *entries, size_t n_entries, struct flow *ret)
 {
 	_cleanup_(code_close) struct code c = {0};
 	_cleanup_free_ uint64_t *entered = NULL;

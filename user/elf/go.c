@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Go's programs have no call frame information that is loaded with them, but a table that their run time finds functions with: a header, and for each
- * function where it begins and where more is said of it, by distance from the begin of the code. As of Go 1.18; older ones are left out. */
+/* Go's programs have no call frame information that is loaded with them, but a table that their run
+ * time finds functions with: a header, and for each function where it begins and where more is said
+ * of it, by distance from the begin of the code. As of Go 1.18; older ones are left out. */
 #include "elf/symbols_private.h"
 
 #include "base/array.h"
@@ -16,7 +17,8 @@
 
 struct header {
 	uint32_t magic;
-	uint8_t zero[2], quantum, pointer; /* sizes, in bytes, of the least instruction and of a pointer */
+	uint8_t zero[2], quantum,
+		pointer; /* sizes, in bytes, of the least instruction and of a pointer */
 	uint64_t functions, files, text;
 	uint64_t offsets[5]; /* of names, units, files, numbers, functions: from here */
 };
@@ -44,7 +46,8 @@ static uint64_t text_of(const struct elf_object *o, const struct header *h)
 {
 	GElf_Shdr text;
 
-	return h->text || !elf_object_next_section(o, NULL, ".text", &text) ? h->text : text.sh_addr;
+	return h->text || !elf_object_next_section(o, NULL, ".text", &text) ? h->text
+									    : text.sh_addr;
 }
 
 static int add_all(const struct elf_object *o, uint64_t text, const struct entry *all, size_t n)
@@ -71,8 +74,9 @@ int go_add_extents(const struct elf_object *o)
 	uint64_t at;
 	size_t size;
 
-	if (!find_table(o, &at) || elf_object_read(o, at, &h, sizeof(h)) != (int)sizeof(h) || h.pointer != 8 ||
-	    (h.magic != MAGIC_1_18 && h.magic != MAGIC_1_20) || h.functions > MAX_FUNCTIONS)
+	if (!find_table(o, &at) || elf_object_read(o, at, &h, sizeof(h)) != (int)sizeof(h) ||
+	    h.pointer != 8 || (h.magic != MAGIC_1_18 && h.magic != MAGIC_1_20) ||
+	    h.functions > MAX_FUNCTIONS)
 		return 0;
 	/* Behind the last one stands where the code ends. */
 	size = (h.functions + 1) * sizeof(*all);

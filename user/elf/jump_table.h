@@ -10,6 +10,8 @@ struct jump_table {
 	size_t n;
 };
 
-/* Looks for the table of the indirect jump @jump among the instructions before it: where the table is, and the comparison that bounds its index. n =
- * 0: none was found, or one of its targets is no instruction of the function. -ENOMEM. */
-int jump_table_find(const struct flow *f, const struct code *c, size_t jump, flow_table read, void *arg, struct jump_table *ret);
+/* Looks for the table of the indirect jump @jump among the instructions before it: where the table
+ * is, and the comparison that bounds its index. n = 0: none was found, or one of its targets is no
+ * instruction of the function. -ENOMEM. */
+int jump_table_find(const struct flow *f, const struct code *c, size_t jump, flow_table read,
+		    void *arg, struct jump_table *ret);

@@ -18,18 +18,24 @@
 #define MAX_DIRECTORIES 256	/* to search for one library ... */
 #define MAX_OPENS 4096		/* ... and files that are tried for all of a program's */
 
-static const char usual[] = "/lib/x86_64-linux-gnu:/usr/lib/x86_64-linux-gnu:/lib64:/usr/lib64:/usr/local/lib:/lib:/usr/lib";
+static const char usual[] = "/lib/x86_64-linux-gnu:/usr/lib/x86_64-linux-gnu:/lib64:/usr/lib64:/"
+			    "usr/local/lib:/lib:/usr/lib";
 
 /* Calls @cb for the text of each entry of the dynamic section with @tag. */
-static int each_dynamic(const struct elf_object *o, int64_t tag, int (*cb)(const char *text, void *arg), void *arg)
+static int each_dynamic(const struct elf_object *o, int64_t tag,
+			int (*cb)(const char *text, void *arg), void *arg)
 {
 	GElf_Shdr h;
-	Elf_Data *d = elf_object_linked_section(o, SHT_DYNAMIC, MAX_ENTRIES * sizeof(Elf64_Dyn), &h);
+	Elf_Data *d =
+		elf_object_linked_section(o, SHT_DYNAMIC, MAX_ENTRIES * sizeof(Elf64_Dyn), &h);
 	GElf_Dyn dyn;
 	int r = 0;
 
-	for (int i = 0; r == 0 && d && i < MAX_ENTRIES && gelf_getdyn(d, i, &dyn) && dyn.d_tag != DT_NULL; i++) {
-		const char *text = dyn.d_tag == tag ? elf_strptr(o->elf, h.sh_link, dyn.d_un.d_val) : NULL;
+	for (int i = 0;
+	     r == 0 && d && i < MAX_ENTRIES && gelf_getdyn(d, i, &dyn) && dyn.d_tag != DT_NULL;
+	     i++) {
+		const char *text =
+			dyn.d_tag == tag ? elf_strptr(o->elf, h.sh_link, dyn.d_un.d_val) : NULL;
 
 		if (text && *text)
 			r = cb(text, arg);
@@ -61,7 +67,10 @@ static char *expand(const struct search *x, const char *directory, size_t n)
 			if (!slash)
 				return NULL;
 			*slash = '\0';
-			return asprintf(&path, "%s%.*s/%s", own, (int)(n - len), directory + len, x->name) < 0 ? NULL : path;
+			return asprintf(&path, "%s%.*s/%s", own, (int)(n - len), directory + len,
+					x->name) < 0
+				       ? NULL
+				       : path;
 		}
 	}
 	return asprintf(&path, "%.*s/%s", (int)n, directory, x->name) < 0 ? NULL : path;
@@ -105,7 +114,8 @@ static char *find(const struct elf_object *main, const char *name, size_t *opens
 
 	if (strchr(name, '/'))
 		return NULL;
-	if (each_dynamic(main, DT_RPATH, search_list, &x) == 0 && !(environment && search_list(environment, &x)) &&
+	if (each_dynamic(main, DT_RPATH, search_list, &x) == 0 &&
+	    !(environment && search_list(environment, &x)) &&
 	    each_dynamic(main, DT_RUNPATH, search_list, &x) == 0)
 		(void)search_list(usual, &x);
 	return x.found;
@@ -138,7 +148,8 @@ static int add_name(const char *name, void *arg)
 	return x->all[x->n++] ? 0 : -ENOMEM;
 }
 
-int library_each_needed(const struct elf_object *main, int (*cb)(const struct elf_object *library, void *arg), void *arg)
+int library_each_needed(const struct elf_object *main,
+			int (*cb)(const struct elf_object *library, void *arg), void *arg)
 {
 	struct names *x = calloc(1, sizeof(*x));
 	size_t opens = MAX_OPENS;
@@ -170,7 +181,9 @@ static int imports_dlopen(const struct elf_object *o, void *arg)
 
 	(void)arg;
 	for (int i = 0; d && gelf_getsym(d, i, &sym); i++) {
-		const char *name = sym.st_shndx == SHN_UNDEF ? elf_strptr(o->elf, h.sh_link, sym.st_name) : NULL;
+		const char *name = sym.st_shndx == SHN_UNDEF
+					   ? elf_strptr(o->elf, h.sh_link, sym.st_name)
+					   : NULL;
 
 		if (name && (!strcmp(name, "dlopen") || !strcmp(name, "dlmopen")))
 			return 1;

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which libraries an executable will be loaded with, guessed as the dynamic linker would find them: by DT_RUNPATH and DT_RPATH,
- * LD_LIBRARY_PATH, and the usual directories. Its cache is not read, so a guess can be wrong or missing; what the process then really
- * maps is what counts. */
+/* Which libraries an executable will be loaded with, guessed as the dynamic linker would find them:
+ * by DT_RUNPATH and DT_RPATH, LD_LIBRARY_PATH, and the usual directories. Its cache is not read, so
+ * a guess can be wrong or missing; what the process then really maps is what counts. */
 #pragma once
 
 #include <stdbool.h>
 
 struct elf_object;
 
-/* The path of the library @name (a base name) for @main; the caller frees. NULL: not found, or out of memory. */
+/* The path of the library @name (a base name) for @main; the caller frees. NULL: not found, or out
+ * of memory. */
 char *library_find(const struct elf_object *main, const char *name);
-/* Calls @cb for each library that @main and its libraries ask for, opened for the call alone; stops at non-zero and returns it. -ENOMEM. */
-int library_each_needed(const struct elf_object *main, int (*cb)(const struct elf_object *library, void *arg), void *arg);
+/* Calls @cb for each library that @main and its libraries ask for, opened for the call alone; stops
+ * at non-zero and returns it. -ENOMEM. */
+int library_each_needed(const struct elf_object *main,
+			int (*cb)(const struct elf_object *library, void *arg), void *arg);
 /* Can the program load libraries while it runs, by dlopen of its own or of a library's? */
 bool library_can_come(const struct elf_object *main);

@@ -22,14 +22,16 @@ static Elf_Data *packed_section(const struct elf_object *o)
 	do
 		s = elf_object_next_section(o, s, SECTION, &h);
 	while (s && h.sh_type == SHT_NOBITS);
-	if (!s || h.sh_offset > o->size || h.sh_size > o->size - h.sh_offset || h.sh_size > MINIDEBUG_MAX)
+	if (!s || h.sh_offset > o->size || h.sh_size > o->size - h.sh_offset ||
+	    h.sh_size > MINIDEBUG_MAX)
 		return NULL;
 	return elf_rawdata(s, NULL);
 }
 
 static int corrupt(const struct elf_object *o, struct error *e, const char *what)
 {
-	return fail(e, ENOEXEC, "%s: its mini debug information (" SECTION ") is left out: %s", o->path, what);
+	return fail(e, ENOEXEC, "%s: its mini debug information (" SECTION ") is left out: %s",
+		    o->path, what);
 }
 
 static int grow(struct minidebug *m, lzma_stream *z)
@@ -46,7 +48,8 @@ static int grow(struct minidebug *m, lzma_stream *z)
 	return 0;
 }
 
-static int unpack(const struct elf_object *o, const Elf_Data *d, struct minidebug *m, struct error *e)
+static int unpack(const struct elf_object *o, const Elf_Data *d, struct minidebug *m,
+		  struct error *e)
 {
 	lzma_stream z = LZMA_STREAM_INIT;
 	lzma_ret r = lzma_stream_decoder(&z, MAX_DECODER, 0);
@@ -56,8 +59,10 @@ static int unpack(const struct elf_object *o, const Elf_Data *d, struct minidebu
 	z.avail_in = d->d_size;
 	while (r == LZMA_OK && err == 0) {
 		if (!z.avail_out && m->size >= MINIDEBUG_MAX)
-			err = fail(e, EFBIG, "%s: its mini debug information (" SECTION ") is left out: it unpacks to more than %llu MiB", o->path,
-				   MINIDEBUG_MAX >> 20);
+			err = fail(e, EFBIG,
+				   "%s: its mini debug information (" SECTION
+				   ") is left out: it unpacks to more than %llu MiB",
+				   o->path, MINIDEBUG_MAX >> 20);
 		else if (!z.avail_out && grow(m, &z) < 0)
 			err = fail(e, ENOMEM, "out of memory");
 		else
@@ -85,8 +90,9 @@ int minidebug_open(const struct elf_object *o, struct minidebug *ret, struct err
 	if (r < 0)
 		return r;
 	m.elf = m.size ? elf_memory((char *)m.image, m.size) : NULL;
-	if (!m.elf || elf_kind(m.elf) != ELF_K_ELF || !gelf_getehdr(m.elf, &h) || h.e_ident[EI_CLASS] != ELFCLASS64 ||
-	    h.e_ident[EI_DATA] != ELFDATA2LSB || h.e_machine != EM_X86_64)
+	if (!m.elf || elf_kind(m.elf) != ELF_K_ELF || !gelf_getehdr(m.elf, &h) ||
+	    h.e_ident[EI_CLASS] != ELFCLASS64 || h.e_ident[EI_DATA] != ELFDATA2LSB ||
+	    h.e_machine != EM_X86_64)
 		return corrupt(o, e, "it unpacks to no ELF file for x86-64");
 	*ret = m;
 	m = (struct minidebug){0};

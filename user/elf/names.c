@@ -76,7 +76,8 @@ static void drop_template_arguments(char *name)
 /* What two names of one function have in common. */
 static char *readable(const struct symbol *s, bool by_source)
 {
-	char *name = demangle_is_mangled(s->own) ? demangle_as(s->own, !by_source, !by_source) : NULL;
+	char *name =
+		demangle_is_mangled(s->own) ? demangle_as(s->own, !by_source, !by_source) : NULL;
 
 	if (name && by_source)
 		drop_template_arguments(name);
@@ -122,7 +123,8 @@ static bool is_alias(const struct kept *k, const struct symbol *s, const char *n
 }
 
 /* Of one piece of code: the symbols are those from @first on. */
-static int keep_functions(const struct symbol_index *x, size_t first, bool by_source, struct kept_list *ret)
+static int keep_functions(const struct symbol_index *x, size_t first, bool by_source,
+			  struct kept_list *ret)
 {
 	int r = 0;
 
@@ -145,7 +147,8 @@ static int keep_functions(const struct symbol_index *x, size_t first, bool by_so
 	return r;
 }
 
-int elf_object_sharers(const struct elf_object *o, uint64_t vaddr, bool by_source, struct elf_names *ret)
+int elf_object_sharers(const struct elf_object *o, uint64_t vaddr, bool by_source,
+		       struct elf_names *ret)
 {
 	const struct symbol_index *x = o->symbols;
 	_cleanup_(kept_free) struct kept_list kept = {0};
@@ -189,7 +192,11 @@ char *elf_names_join(const struct elf_names *n, const char *except)
 	for (size_t i = 0; f && i < n->n && shown < MAX_JOINED; i++) {
 		if (except && same_stem(n->all[i], except))
 			continue;
-		(void)fprintf(f, "%s%s", !shown ? "" : shown + 1 == all ? " and " : ", ", n->all[i]);
+		(void)fprintf(f, "%s%s",
+			      !shown		 ? ""
+			      : shown + 1 == all ? " and "
+						 : ", ",
+			      n->all[i]);
 		shown++;
 	}
 	if (f && all > shown)
@@ -237,8 +244,8 @@ static int find_sakes(const struct symbol_index *x, struct sakes *w)
 	b.arguments = b.result = strchr(w->name, '(');
 	symbol_key_of(w->name, key, sizeof(key));
 	for (size_t i = 0; r == 0 && i < x->n; i++)
-		if (x->all[i].kind <= SYMBOL_RENAMED && demangle_is_mangled(x->all[i].own) && !demangle_is_rust(x->all[i].own) &&
-		    strstr(x->all[i].own, key))
+		if (x->all[i].kind <= SYMBOL_RENAMED && demangle_is_mangled(x->all[i].own) &&
+		    !demangle_is_rust(x->all[i].own) && strstr(x->all[i].own, key))
 			r = demangle_add(&b, x->all[i].own, &x->all[i]);
 	return r ? r : demangle_end(&b);
 }
@@ -276,7 +283,8 @@ static int keep_namesakes(const struct sakes *w, bool local, struct kept_list *r
 	return r;
 }
 
-int elf_object_namesakes(const struct elf_object *o, const char *name, struct elf_symbol *ret, size_t max)
+int elf_object_namesakes(const struct elf_object *o, const char *name, struct elf_symbol *ret,
+			 size_t max)
 {
 	_cleanup_(kept_free) struct kept_list kept = {0};
 	struct sakes w = {.name = name};

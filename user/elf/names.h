@@ -12,7 +12,8 @@ struct elf_names {
 void elf_names_free(struct elf_names *n); /* frees the contents */
 #define _cleanup_elf_names_ __attribute__((cleanup(elf_names_free)))
 
-/* "b, c and 3 more", without @except and its aliases by name (NULL: all). The caller frees. NULL: out of memory. */
+/* "b, c and 3 more", without @except and its aliases by name (NULL: all). The caller frees. NULL:
+ * out of memory. */
 char *elf_names_join(const struct elf_names *n, const char *except);
 
 /* The functions that share the code which begins at @vaddr, one readable name each, the one first
@@ -24,8 +25,10 @@ char *elf_names_join(const struct elf_names *n, const char *except);
  *  - what reads the same in C++ and Rust, such as the constructors of one class.
  * @by_source: so are instances of one template, which have their source lines in common.
  * -ENOMEM. The contents of *ret are the caller's. */
-int elf_object_sharers(const struct elf_object *o, uint64_t vaddr, bool by_source, struct elf_names *ret);
+int elf_object_sharers(const struct elf_object *o, uint64_t vaddr, bool by_source,
+		       struct elf_names *ret);
 /* The functions that @name means equally well, if there are several: static ones of the same name
- * that nothing exported has, and those of C++ that differ in arguments which @name does not have. At
- * most @max; returns how many, 0 if it is clear which one is meant or there is none. -ENOMEM. */
-int elf_object_namesakes(const struct elf_object *o, const char *name, struct elf_symbol *ret, size_t max);
+ * that nothing exported has, and those of C++ that differ in arguments which @name does not have.
+ * At most @max; returns how many, 0 if it is clear which one is meant or there is none. -ENOMEM. */
+int elf_object_namesakes(const struct elf_object *o, const char *name, struct elf_symbol *ret,
+			 size_t max);

@@ -21,17 +21,21 @@
 #define MAX_SEGMENTS 256
 #define PAGE_BYTES 4096ULL
 #define MAX_BUILD_ID 64
-/* A program header more than these, or sections beyond what the header itself can count, come from no linker of programs. */
+/* A program header more than these, or sections beyond what the header itself can count, come from
+ * no linker of programs. */
 #define MAX_PROGRAM_HEADERS 4096
 #define MAX_NOTE_BYTES (64U << 10) /* of one program header's notes ... */
 #define MAX_NOTE_HEADERS 16	   /* ... and how many of those are read: libelf keeps them all */
-#define MAX_STRINGS (64U << 20)	   /* bytes of names of symbols that a library exports; clang's largest has 3 MB */
+#define MAX_STRINGS                                                                               \
+	(64U << 20) /* bytes of names of symbols that a library exports; clang's largest has 3 MB \
+		     */
 
 static char *build_id_here(int fd)
 {
 	_cleanup_elf_object_ struct elf_object *o = NULL;
 	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	const char *id = copy < 0 || elf_object_open_fd(copy, "", &o, NULL) < 0 ? NULL : o->build_id;
+	const char *id =
+		copy < 0 || elf_object_open_fd(copy, "", &o, NULL) < 0 ? NULL : o->build_id;
 
 	return strdup(id ? id : "");
 }
@@ -57,14 +61,16 @@ const struct elf_readers *elf_readers_current(void)
 
 static int corrupt(struct error *e, const char *path, const char *what)
 {
-	return fail(e, ENOEXEC, "%s: truncated or corrupt ELF file (%s); build or copy it again", path, what);
+	return fail(e, ENOEXEC, "%s: truncated or corrupt ELF file (%s); build or copy it again",
+		    path, what);
 }
 
 static const char *machine_name(unsigned int machine)
 {
 	static const char *const names[] = {
-		[EM_386] = "32-bit x86", [EM_ARM] = "32-bit ARM", [EM_AARCH64] = "ARM64", [EM_RISCV] = "RISC-V",
-		[EM_PPC64] = "POWER",	 [EM_S390] = "s390",	  [EM_BPF] = "BPF",
+		[EM_386] = "32-bit x86", [EM_ARM] = "32-bit ARM", [EM_AARCH64] = "ARM64",
+		[EM_RISCV] = "RISC-V",	 [EM_PPC64] = "POWER",	  [EM_S390] = "s390",
+		[EM_BPF] = "BPF",
 	};
 	const char *name = machine < sizeof(names) / sizeof(names[0]) ? names[machine] : NULL;
 
@@ -80,31 +86,40 @@ static int check_header(int fd, const char *path, uint64_t size, struct error *e
 	if (n < 0)
 		return fail(e, errno, "%s: cannot read: %s", path, strerror(errno));
 	if (n >= 2 && !memcmp(h.e_ident, "#!", 2))
-		return fail(e, ENOEXEC, "%s: a script, not an ELF executable; profile a compiled program", path);
+		return fail(e, ENOEXEC,
+			    "%s: a script, not an ELF executable; profile a compiled program",
+			    path);
 	if (n < SELFMAG || memcmp(h.e_ident, ELFMAG, SELFMAG))
-		return fail(e, ENOEXEC, "%s: not an ELF executable; name a compiled program or library", path);
+		return fail(e, ENOEXEC,
+			    "%s: not an ELF executable; name a compiled program or library", path);
 	if (n < 20)
 		return corrupt(e, path, "header cut off");
 	memcpy(&machine, (char *)&h + 18, sizeof(machine));
 	if (h.e_ident[EI_DATA] == ELFDATA2MSB)
 		return fail(e, EINVAL, "%s: big-endian ELF file; build it for x86-64", path);
 	if (h.e_ident[EI_CLASS] == ELFCLASS32)
-		return fail(e, EINVAL, "%s: 32-bit ELF file (%s); build it for x86-64", path, machine_name(machine));
+		return fail(e, EINVAL, "%s: 32-bit ELF file (%s); build it for x86-64", path,
+			    machine_name(machine));
 	if (h.e_ident[EI_CLASS] != ELFCLASS64 || h.e_ident[EI_DATA] != ELFDATA2LSB)
 		return corrupt(e, path, "unknown class");
 	if (machine != EM_X86_64)
-		return fail(e, EINVAL, "%s: built for %s; build it for x86-64", path, machine_name(machine));
+		return fail(e, EINVAL, "%s: built for %s; build it for x86-64", path,
+			    machine_name(machine));
 	if (n < (ssize_t)sizeof(h))
 		return corrupt(e, path, "header cut off");
 	if (h.e_type == ET_REL)
-		return fail(e, ENOEXEC, "%s: an object file that is not linked yet; name the linked program", path);
+		return fail(e, ENOEXEC,
+			    "%s: an object file that is not linked yet; name the linked program",
+			    path);
 	if (h.e_type != ET_EXEC && h.e_type != ET_DYN)
 		return fail(e, ENOEXEC, "%s: neither an executable nor a shared object", path);
 	if ((h.e_shoff && !h.e_shnum) || h.e_phnum > MAX_PROGRAM_HEADERS)
 		return corrupt(e, path, "impossibly many headers");
-	if (h.e_shoff && (h.e_shoff > size || (uint64_t)h.e_shnum * h.e_shentsize > size - h.e_shoff))
+	if (h.e_shoff &&
+	    (h.e_shoff > size || (uint64_t)h.e_shnum * h.e_shentsize > size - h.e_shoff))
 		return corrupt(e, path, "section table past the end of the file");
-	if (!h.e_phoff || h.e_phoff > size || (uint64_t)h.e_phnum * h.e_phentsize > size - h.e_phoff)
+	if (!h.e_phoff || h.e_phoff > size ||
+	    (uint64_t)h.e_phnum * h.e_phentsize > size - h.e_phoff)
 		return corrupt(e, path, "no program headers inside the file");
 	return 0;
 }
@@ -115,17 +130,19 @@ static void read_build_id(struct elf_object *o, const GElf_Phdr *ph)
 	GElf_Nhdr nh;
 	size_t at = 0, name, desc;
 
-	if (o->build_id || ph->p_offset > o->size || ph->p_filesz > o->size - ph->p_offset || ph->p_filesz > MAX_NOTE_BYTES ||
-	    o->note_headers == MAX_NOTE_HEADERS)
+	if (o->build_id || ph->p_offset > o->size || ph->p_filesz > o->size - ph->p_offset ||
+	    ph->p_filesz > MAX_NOTE_BYTES || o->note_headers == MAX_NOTE_HEADERS)
 		return;
 	o->note_headers++;
-	d = elf_getdata_rawchunk(o->elf, (int64_t)ph->p_offset, ph->p_filesz, ph->p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
+	d = elf_getdata_rawchunk(o->elf, (int64_t)ph->p_offset, ph->p_filesz,
+				 ph->p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
 	while (d && at < d->d_size) {
 		size_t next = gelf_getnote(d, at, &nh, &name, &desc);
 
 		if (next <= at)
 			return;
-		if (nh.n_type == NT_GNU_BUILD_ID && nh.n_namesz == 4 && !memcmp((char *)d->d_buf + name, "GNU", 4) && nh.n_descsz &&
+		if (nh.n_type == NT_GNU_BUILD_ID && nh.n_namesz == 4 &&
+		    !memcmp((char *)d->d_buf + name, "GNU", 4) && nh.n_descsz &&
 		    nh.n_descsz <= MAX_BUILD_ID) {
 			o->build_id = debug_build_id((unsigned char *)d->d_buf + desc, nh.n_descsz);
 			return;
@@ -140,7 +157,8 @@ static void read_interpreter(struct elf_object *o, const GElf_Phdr *ph)
 	uint64_t n = ph->p_filesz < sizeof(path) ? ph->p_filesz : sizeof(path);
 
 	o->dynamic = true;
-	if (!o->interpreter && pread(o->fd, path, n, (off_t)ph->p_offset) == (ssize_t)n && memchr(path, 0, n))
+	if (!o->interpreter && pread(o->fd, path, n, (off_t)ph->p_offset) == (ssize_t)n &&
+	    memchr(path, 0, n))
 		o->interpreter = strdup(path);
 }
 
@@ -198,11 +216,17 @@ static int open_error(struct error *e, const char *path, int errnum)
 	if (errnum == ENOENT || errnum == ENOTDIR)
 		return fail(e, ENOENT, "%s: no such file", path);
 	if (errnum == EACCES || errnum == EPERM)
-		return fail(e, EACCES, "%s: not readable by this user; make it readable (chmod +r) or run as its owner", path);
+		return fail(e, EACCES,
+			    "%s: not readable by this user; make it readable (chmod +r) or run as "
+			    "its owner",
+			    path);
 	if (errnum == ENOEXEC)
-		return fail(e, ENOEXEC, "%s: not a regular file of a disk; name a compiled program or library", path);
+		return fail(e, ENOEXEC,
+			    "%s: not a regular file of a disk; name a compiled program or library",
+			    path);
 	if (errnum == ETIMEDOUT)
-		return fail(e, ETIMEDOUT, "%s: its file system does not answer; copy the file elsewhere", path);
+		return fail(e, ETIMEDOUT,
+			    "%s: its file system does not answer; copy the file elsewhere", path);
 	return fail(e, errnum, "%s: cannot open: %s", path, strerror(errnum));
 }
 
@@ -211,17 +235,20 @@ bool elf_object_has_strings(const struct elf_object *o, size_t index)
 	GElf_Shdr h;
 	Elf_Scn *s = elf_getscn(o->elf, index);
 
-	return s && gelf_getshdr(s, &h) && h.sh_type == SHT_STRTAB && !(h.sh_flags & SHF_COMPRESSED) && h.sh_size <= MAX_STRINGS;
+	return s && gelf_getshdr(s, &h) && h.sh_type == SHT_STRTAB &&
+	       !(h.sh_flags & SHF_COMPRESSED) && h.sh_size <= MAX_STRINGS;
 }
 
-Elf_Scn *elf_object_next_section(const struct elf_object *o, Elf_Scn *after, const char *name, GElf_Shdr *ret)
+Elf_Scn *elf_object_next_section(const struct elf_object *o, Elf_Scn *after, const char *name,
+				 GElf_Shdr *ret)
 {
 	size_t names;
 
 	if (elf_getshdrstrndx(o->elf, &names) < 0 || !elf_object_has_strings(o, names))
 		return NULL;
 	while ((after = elf_nextscn(o->elf, after))) {
-		const char *its = gelf_getshdr(after, ret) ? elf_strptr(o->elf, names, ret->sh_name) : NULL;
+		const char *its =
+			gelf_getshdr(after, ret) ? elf_strptr(o->elf, names, ret->sh_name) : NULL;
 
 		if (its && !strcmp(its, name))
 			break;
@@ -229,13 +256,15 @@ Elf_Scn *elf_object_next_section(const struct elf_object *o, Elf_Scn *after, con
 	return after;
 }
 
-Elf_Data *elf_object_linked_section(const struct elf_object *o, uint32_t type, uint64_t max, GElf_Shdr *ret)
+Elf_Data *elf_object_linked_section(const struct elf_object *o, uint32_t type, uint64_t max,
+				    GElf_Shdr *ret)
 {
 	Elf_Scn *s = NULL;
 
 	while ((s = elf_nextscn(o->elf, s)))
-		if (gelf_getshdr(s, ret) && ret->sh_type == type && ret->sh_offset <= o->size && ret->sh_size <= o->size - ret->sh_offset &&
-		    ret->sh_size <= max && elf_object_has_strings(o, ret->sh_link))
+		if (gelf_getshdr(s, ret) && ret->sh_type == type && ret->sh_offset <= o->size &&
+		    ret->sh_size <= o->size - ret->sh_offset && ret->sh_size <= max &&
+		    elf_object_has_strings(o, ret->sh_link))
 			return elf_getdata(s, NULL);
 	return NULL;
 }
@@ -260,14 +289,16 @@ int elf_object_open_fd(int fd, const char *name, struct elf_object **ret, struct
 	if (fstat(o->fd, &st) < 0)
 		return open_error(e, name, errno);
 	if (!S_ISREG(st.st_mode))
-		return fail(e, ENOEXEC, "%s: not a regular file; name a compiled program or library", name);
+		return fail(e, ENOEXEC,
+			    "%s: not a regular file; name a compiled program or library", name);
 	o->size = (uint64_t)st.st_size;
 	r = check_header(o->fd, name, o->size, e);
 	if (r < 0)
 		return r;
 	/* Read, not mapped: a file that shrinks while we hold it would be a SIGBUS. */
 	if (elf_version(EV_CURRENT) == EV_NONE)
-		return fail(e, ENOEXEC, "libelf is older than this program; install libelf1 0.188 or later");
+		return fail(e, ENOEXEC,
+			    "libelf is older than this program; install libelf1 0.188 or later");
 	o->elf = elf_begin(o->fd, ELF_C_READ, NULL);
 	if (!o->elf || elf_kind(o->elf) != ELF_K_ELF)
 		return corrupt(e, name, "header");
@@ -278,9 +309,10 @@ int elf_object_open_fd(int fd, const char *name, struct elf_object **ret, struct
 	return 0;
 }
 
-/* Opens @path with the rights @as (NULL: ours), calls it @name. What the file names is opened with the rights @named. */
-static int open_as(const char *path, const struct file_rights *as, const char *name, const struct file_rights *named, struct elf_object **ret,
-		   struct error *e)
+/* Opens @path with the rights @as (NULL: ours), calls it @name. What the file names is opened with
+ * the rights @named. */
+static int open_as(const char *path, const struct file_rights *as, const char *name,
+		   const struct file_rights *named, struct elf_object **ret, struct error *e)
 {
 	int fd = opener_open(path, as), r;
 
@@ -300,20 +332,24 @@ int elf_object_open(const char *path, struct elf_object **ret, struct error *e)
 		r = file_rights_of_process(pid, &rights);
 		in_root = !strncmp(path + n, "root/", 5);
 	}
-	return r < 0 ? open_error(e, path, -r) : open_as(path, in_root ? &rights : NULL, path, &rights, ret, e);
+	return r < 0 ? open_error(e, path, -r)
+		     : open_as(path, in_root ? &rights : NULL, path, &rights, ret, e);
 }
 
-int elf_object_open_named(const struct elf_object *by, const char *path, struct elf_object **ret, struct error *e)
+int elf_object_open_named(const struct elf_object *by, const char *path, struct elf_object **ret,
+			  struct error *e)
 {
 	return elf_object_open_as(by ? &by->rights : file_rights_usual(), path, ret, e);
 }
 
-int elf_object_open_as(const struct file_rights *rights, const char *path, struct elf_object **ret, struct error *e)
+int elf_object_open_as(const struct file_rights *rights, const char *path, struct elf_object **ret,
+		       struct error *e)
 {
 	return open_as(path, rights, path, rights, ret, e);
 }
 
-int elf_object_open_process(pid_t pid, const char *link, const char *name, struct elf_object **ret, struct error *e)
+int elf_object_open_process(pid_t pid, const char *link, const char *name, struct elf_object **ret,
+			    struct error *e)
 {
 	struct file_rights rights;
 	int r = file_rights_of_process(pid, &rights);
@@ -321,7 +357,8 @@ int elf_object_open_process(pid_t pid, const char *link, const char *name, struc
 	return r < 0 ? open_error(e, name, -r) : open_as(link, NULL, name, &rights, ret, e);
 }
 
-int elf_object_open_image(const char *name, const void *image, size_t size, struct elf_object **ret, struct error *e)
+int elf_object_open_image(const char *name, const void *image, size_t size, struct elf_object **ret,
+			  struct error *e)
 {
 	_cleanup_close_ int fd = memfd_create("cozbpf-image", MFD_CLOEXEC);
 	int r;
@@ -332,7 +369,8 @@ int elf_object_open_image(const char *name, const void *image, size_t size, stru
 		ssize_t n = pwrite(fd, (const char *)image + done, size - done, (off_t)done);
 
 		if (n <= 0)
-			return fail(e, n < 0 ? errno : EIO, "%s: cannot keep a copy of it: %s", name, strerror(n < 0 ? errno : EIO));
+			return fail(e, n < 0 ? errno : EIO, "%s: cannot keep a copy of it: %s",
+				    name, strerror(n < 0 ? errno : EIO));
 		done += (size_t)n;
 	}
 	r = elf_object_open_fd(TAKE_FD(fd), name, ret, e);
@@ -410,7 +448,8 @@ const char *elf_object_build_id(const struct elf_object *o)
 static const struct elf_segment *segment_at(const struct elf_object *o, uint64_t vaddr)
 {
 	for (size_t i = 0; i < o->n_segments; i++)
-		if (vaddr >= o->segments[i].vaddr && vaddr - o->segments[i].vaddr < o->segments[i].memsz)
+		if (vaddr >= o->segments[i].vaddr &&
+		    vaddr - o->segments[i].vaddr < o->segments[i].memsz)
 			return &o->segments[i];
 	return NULL;
 }
@@ -438,12 +477,14 @@ int elf_object_offset_to_vaddr(const struct elf_object *o, uint64_t offset, uint
 	return -ERANGE;
 }
 
-int elf_object_mapping_bias(const struct elf_object *o, uint64_t start, uint64_t offset, uint64_t *ret_bias)
+int elf_object_mapping_bias(const struct elf_object *o, uint64_t start, uint64_t offset,
+			    uint64_t *ret_bias)
 {
 	for (size_t i = 0; i < o->n_segments; i++) {
 		const struct elf_segment *s = &o->segments[i];
 
-		/* lld does not align p_offset: the mapping then begins in the page that two segments share. */
+		/* lld does not align p_offset: the mapping then begins in the page that two
+		 * segments share. */
 		if (!s->exec || offset < (s->offset & ~(PAGE_BYTES - 1)))
 			continue;
 		if (offset >= s->offset && offset - s->offset >= s->filesz)

@@ -22,7 +22,8 @@ struct elf_segment {
 
 struct elf_object {
 	char *path;
-	char *called; /* what its file is called, where it was opened by another name; NULL: as @path says */
+	char *called; /* what its file is called, where it was opened by another name; NULL: as
+			 @path says */
 	int fd;
 	Elf *elf;
 	uint64_t size; /* of the file when it was opened */
@@ -31,24 +32,30 @@ struct elf_object {
 	bool dynamic;
 	char *interpreter; /* owned; NULL: none, or none that makes sense */
 	char *build_id;
-	const struct debug_options *options; /* where debug files are; NULL: where the system has them */
-	bool is_image;			     /* not a file's, but one in memory */
-	struct symbol_index *symbols;	     /* empty until first asked for */
-	struct file_rights rights;	     /* what files that it names are opened with: those of the program's user */
-	const struct elf_readers *readers;   /* who reads it */
-	struct decoder *decoder;	     /* theirs; NULL: nothing has been asked for, or it is read here */
+	const struct debug_options
+		*options;	      /* where debug files are; NULL: where the system has them */
+	bool is_image;		      /* not a file's, but one in memory */
+	struct symbol_index *symbols; /* empty until first asked for */
+	struct file_rights
+		rights; /* what files that it names are opened with: those of the program's user */
+	const struct elf_readers *readers; /* who reads it */
+	struct decoder *decoder; /* theirs; NULL: nothing has been asked for, or it is read here */
 };
 
 /* As elf_object_open, of an open file, which it takes over; @name is what errors call it. */
 int elf_object_open_fd(int fd, const char *name, struct elf_object **ret, struct error *e);
 
-/* Can the section @index be taken for strings? Of bounded size, and not compressed: libelf would unpack it whole. */
+/* Can the section @index be taken for strings? Of bounded size, and not compressed: libelf would
+ * unpack it whole. */
 bool elf_object_has_strings(const struct elf_object *o, size_t index);
 
 /* The next section behind @after (NULL: of all) that is called @name; NULL: there is none. */
-Elf_Scn *elf_object_next_section(const struct elf_object *o, Elf_Scn *after, const char *name, GElf_Shdr *ret);
-/* The contents of the first section of @type that lies inside the file, has at most @max bytes, and links to sound strings; or NULL. */
-Elf_Data *elf_object_linked_section(const struct elf_object *o, uint32_t type, uint64_t max, GElf_Shdr *ret);
+Elf_Scn *elf_object_next_section(const struct elf_object *o, Elf_Scn *after, const char *name,
+				 GElf_Shdr *ret);
+/* The contents of the first section of @type that lies inside the file, has at most @max bytes, and
+ * links to sound strings; or NULL. */
+Elf_Data *elf_object_linked_section(const struct elf_object *o, uint32_t type, uint64_t max,
+				    GElf_Shdr *ret);
 
 void symbol_index_free(struct symbol_index *x);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Who reads what stands in a program's files: this process itself, or, once decoder_start was called, processes without rights. An object
- * keeps those that were in force when it was opened. Parsers do not know which it is. */
+/* Who reads what stands in a program's files: this process itself, or, once decoder_start was
+ * called, processes without rights. An object keeps those that were in force when it was opened.
+ * Parsers do not know which it is. */
 #pragma once
 
 #include <stdbool.h>
@@ -14,14 +15,18 @@ struct debug_options;
 struct line_readers;
 
 struct elf_readers {
-	/* Fills the object's index of symbols, sorted by address. -ENOMEM; other problems are the index's. */
+	/* Fills the object's index of symbols, sorted by address. -ENOMEM; other problems are the
+	 * index's. */
 	int (*symbols)(const struct elf_object *o);
 	/* As cfi_table_read. */
-	int (*call_frames)(const struct elf_object *o, size_t max_rows, struct cfi_table *ret, struct error *e);
-	/* As demangle_as of each of up to DEMANGLE_BATCH names that are mangled; @ret is all NULL before. Called by all threads. */
+	int (*call_frames)(const struct elf_object *o, size_t max_rows, struct cfi_table *ret,
+			   struct error *e);
+	/* As demangle_as of each of up to DEMANGLE_BATCH names that are mangled; @ret is all NULL
+	 * before. Called by all threads. */
 	void (*names)(const char *const *list, size_t n, bool arguments, bool result, char **ret);
 	/* As debug_open_named. */
-	int (*open_named)(const struct elf_object *o, const struct debug_options *options, const char *path);
+	int (*open_named)(const struct elf_object *o, const struct debug_options *options,
+			  const char *path);
 	/* As elf_file_build_id. */
 	char *(*build_id)(int fd);
 	/* The object is being closed. NULL: nothing to do. */

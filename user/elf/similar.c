@@ -22,7 +22,8 @@ unsigned int similar_distance(const char *wanted, const char *name)
 	if (!strcasecmp(wanted, name))
 		return 0;
 	/* A part of the name was written, or too much of it. */
-	if ((nw >= 3 && strcasestr(name, wanted)) || (nn >= 3 && nw > nn && nn * 2 >= nw && strcasestr(wanted, name)))
+	if ((nw >= 3 && strcasestr(name, wanted)) ||
+	    (nn >= 3 && nw > nn && nn * 2 >= nw && strcasestr(wanted, name)))
 		return 1 + (unsigned int)gap / 8;
 	if (gap > limit)
 		return UINT_MAX;
@@ -65,7 +66,8 @@ static int offer_symbol(const void *name, const char *readable, void *arg)
 	return 0;
 }
 
-size_t elf_object_similar_functions(const struct elf_object *o, const char *name, char **ret, size_t max)
+size_t elf_object_similar_functions(const struct elf_object *o, const char *name, char **ret,
+				    size_t max)
 {
 	struct similar s = {.wanted = name, .max = max < SIMILAR_MAX ? max : SIMILAR_MAX};
 	struct demangle_batch b = {.take = offer_symbol, .arg = &s};

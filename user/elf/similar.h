@@ -17,7 +17,9 @@ struct similar {
 	} best[SIMILAR_MAX];
 };
 
-/* How far @name is from what was wanted: edits, or fewer if one contains the other; above any limit: UINT_MAX. */
+/* How far @name is from what was wanted: edits, or fewer if one contains the other; above any
+ * limit: UINT_MAX. */
 unsigned int similar_distance(const char *wanted, const char *name);
-/* Keeps @item if @name is near enough. True if it was kept (another may have been dropped for it). */
+/* Keeps @item if @name is near enough. True if it was kept (another may have been dropped for it).
+ */
 bool similar_offer(struct similar *s, const char *name, const void *item);

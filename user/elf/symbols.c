@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How far function_at looks back for a function that encloses a smaller one (assembly with labels inside). */
+/* How far function_at looks back for a function that encloses a smaller one (assembly with labels
+ * inside). */
 #define MAX_NESTED 64
 
 /* What compilers append to the names of the parts and copies that they make of a function. */
@@ -17,9 +18,10 @@ static const struct {
 	enum symbol_kind kind;
 	bool plain; /* is one without a number, too */
 } suffixes[] = {
-	{".part", SYMBOL_PART, false},	    {".cold", SYMBOL_COLD, true},	   {".isra", SYMBOL_COPY, false},
-	{".constprop", SYMBOL_COPY, false}, {".lto_priv", SYMBOL_RENAMED, false},  {".llvm", SYMBOL_RENAMED, false},
-	{".__uniq", SYMBOL_RENAMED, false}, {".localalias", SYMBOL_RENAMED, true},
+	{".part", SYMBOL_PART, false},	      {".cold", SYMBOL_COLD, true},
+	{".isra", SYMBOL_COPY, false},	      {".constprop", SYMBOL_COPY, false},
+	{".lto_priv", SYMBOL_RENAMED, false}, {".llvm", SYMBOL_RENAMED, false},
+	{".__uniq", SYMBOL_RENAMED, false},   {".localalias", SYMBOL_RENAMED, true},
 };
 
 /* The length without the last suffix, or @n if there is none. */
@@ -36,7 +38,8 @@ static size_t cut_one(const char *name, size_t n, enum symbol_kind *kind)
 	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
 		size_t len = strlen(suffixes[i].word);
 
-		if (end <= len || (end == n && !suffixes[i].plain) || memcmp(name + end - len, suffixes[i].word, len))
+		if (end <= len || (end == n && !suffixes[i].plain) ||
+		    memcmp(name + end - len, suffixes[i].word, len))
 			continue;
 		if (suffixes[i].kind > *kind)
 			*kind = suffixes[i].kind;
@@ -108,7 +111,8 @@ int elf_object_function_at(const struct elf_object *o, uint64_t vaddr, struct el
 	return -ENOENT;
 }
 
-int elf_object_each_function(const struct elf_object *o, int (*cb)(const struct elf_symbol *sym, void *arg), void *arg)
+int elf_object_each_function(const struct elf_object *o,
+			     int (*cb)(const struct elf_symbol *sym, void *arg), void *arg)
 {
 	const struct symbol_index *x = o->symbols;
 	int r = symbols_load(o);
@@ -135,17 +139,21 @@ static int take_readable(const void *item, const char *readable, void *arg)
 	return to->cb(&s, readable ? readable : s.function, to->arg);
 }
 
-int elf_object_each_readable(const struct elf_object *o, bool exported, int (*cb)(const struct elf_symbol *sym, const char *readable, void *arg),
+int elf_object_each_readable(const struct elf_object *o, bool exported,
+			     int (*cb)(const struct elf_symbol *sym, const char *readable,
+				       void *arg),
 			     void *arg)
 {
 	struct readable to = {cb, arg};
-	struct demangle_batch b = {.arguments = true, .result = true, .take = take_readable, .arg = &to};
+	struct demangle_batch b = {
+		.arguments = true, .result = true, .take = take_readable, .arg = &to};
 	const struct symbol_index *x = o->symbols;
 	int r = symbols_load(o);
 
 	/* Of an address the name that is seen from outside comes first. */
 	for (size_t i = 0; r == 0 && i < x->n; i++)
-		if ((!exported || x->all[i].rank < 2) && (i == 0 || x->all[i - 1].addr != x->all[i].addr))
+		if ((!exported || x->all[i].rank < 2) &&
+		    (i == 0 || x->all[i - 1].addr != x->all[i].addr))
 			r = demangle_add(&b, x->all[i].own, &x->all[i]);
 	return r ? r : demangle_end(&b);
 }

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Several static functions may share a name: the exported one, else the one that comes first. What a function itself is comes before
- * what was made of it. */
+/* Several static functions may share a name: the exported one, else the one that comes first. What
+ * a function itself is comes before what was made of it. */
 static const struct symbol *better(const struct symbol *a, const struct symbol *b)
 {
 	if (!a || a->kind != b->kind)
@@ -31,7 +31,8 @@ void symbol_key_of(const char *name, char *ret, size_t size)
 		if ((unsigned char)*c >= 0x80)
 			return;
 	for (const char *c = name; *c; c++) {
-		bool word = *c == '_' || (*c >= '0' && *c <= '9') || ((*c | 32) >= 'a' && (*c | 32) <= 'z');
+		bool word = *c == '_' || (*c >= '0' && *c <= '9') ||
+			    ((*c | 32) >= 'a' && (*c | 32) <= 'z');
 
 		if (*c == '(' && !depth && strncmp(c, "(anonymous namespace)", 21))
 			break;
@@ -75,7 +76,10 @@ static const struct symbol *find_readable(const struct symbol_index *x, const ch
 
 	symbol_key_of(name, key, sizeof(key));
 	for (size_t f = 0; !w.found && f < 3; f++) {
-		struct demangle_batch b = {.arguments = forms[f].arguments, .result = forms[f].result, .take = take_wanted, .arg = &w};
+		struct demangle_batch b = {.arguments = forms[f].arguments,
+					   .result = forms[f].result,
+					   .take = take_wanted,
+					   .arg = &w};
 
 		for (size_t i = 0; !w.found && i < x->n; i++)
 			if (demangle_is_mangled(x->all[i].own) && strstr(x->all[i].own, key))
@@ -101,7 +105,8 @@ static bool is_data(const struct elf_object *o, const char *name)
 			unsigned int type = GELF_ST_TYPE(sym.st_info);
 			const char *s;
 
-			if ((type != STT_OBJECT && type != STT_TLS && type != STT_COMMON) || sym.st_shndx == SHN_UNDEF)
+			if ((type != STT_OBJECT && type != STT_TLS && type != STT_COMMON) ||
+			    sym.st_shndx == SHN_UNDEF)
 				continue;
 			s = elf_strptr(o->elf, t.strings, sym.st_name);
 			if (s && !strncmp(s, name, len) && (!s[len] || s[len] == '@'))
@@ -111,8 +116,10 @@ static bool is_data(const struct elf_object *o, const char *name)
 	return false;
 }
 
-/* Anything that was made of the function called @name. *ret_exact: it is written as one symbol is, and that is what was found. */
-static const struct symbol *relative(const struct symbol_index *x, const char *name, bool *ret_exact)
+/* Anything that was made of the function called @name. *ret_exact: it is written as one symbol is,
+ * and that is what was found. */
+static const struct symbol *relative(const struct symbol_index *x, const char *name,
+				     bool *ret_exact)
 {
 	const struct symbol *found = NULL;
 
@@ -147,13 +154,17 @@ static int take_relative(const void *item, const char *readable, void *arg)
 }
 
 /* All of the same function as @like, in the order of addresses. *ret is the caller's. */
-static int family(const struct symbol_index *x, const struct symbol *like, const struct symbol ***ret, size_t *ret_n)
+static int family(const struct symbol_index *x, const struct symbol *like,
+		  const struct symbol ***ret, size_t *ret_n)
 {
-	/* Of a generic function Rust writes several symbols that read the same. (In C++ the arguments of a template can be read, and what
-	 * reads the same are the constructors of one class, which may call each other.) */
-	_cleanup_free_ char *readable = demangle_is_rust(like->own) ? demangle_as(like->own, true, true) : NULL;
+	/* Of a generic function Rust writes several symbols that read the same. (In C++ the
+	 * arguments of a template can be read, and what reads the same are the constructors of one
+	 * class, which may call each other.) */
+	_cleanup_free_ char *readable =
+		demangle_is_rust(like->own) ? demangle_as(like->own, true, true) : NULL;
 	struct family f = {.like = like, .readable = readable};
-	struct demangle_batch b = {.arguments = true, .result = true, .take = take_relative, .arg = &f};
+	struct demangle_batch b = {
+		.arguments = true, .result = true, .take = take_relative, .arg = &f};
 	char key[256] = "";
 	int r = 0;
 
@@ -164,7 +175,8 @@ static int family(const struct symbol_index *x, const struct symbol *like, const
 
 		if (!readable)
 			r = take_relative(s, NULL, &f);
-		else if (!strcmp(s->own, like->own) || (demangle_is_rust(s->own) && strstr(s->own, key)))
+		else if (!strcmp(s->own, like->own) ||
+			 (demangle_is_rust(s->own) && strstr(s->own, key)))
 			r = demangle_add(&b, s->own, s);
 	}
 	if (r == 0)
@@ -181,7 +193,8 @@ static int family(const struct symbol_index *x, const struct symbol *like, const
 /* May @s be of the same function as @best, and not of another static function of that name? */
 static bool related(const struct symbol *best, const struct symbol *s)
 {
-	return best->rank != 2 || !best->unit || !s->unit || best->unit == s->unit || demangle_is_rust(best->own);
+	return best->rank != 2 || !best->unit || !s->unit || best->unit == s->unit ||
+	       demangle_is_rust(best->own);
 }
 
 /* Is @s entered by calls that do not come through @best? */
@@ -198,7 +211,8 @@ static bool is_alone(const struct symbol *best, const char *name)
 	return !strcmp(best->name, name) && (best->kind != SYMBOL_WHOLE || demangle_is_rust(name));
 }
 
-static int find(const struct elf_object *o, const char *name, const struct symbol ***ret, size_t *ret_n, const struct symbol **ret_best)
+static int find(const struct elf_object *o, const char *name, const struct symbol ***ret,
+		size_t *ret_n, const struct symbol **ret_best)
 {
 	const struct symbol_index *x = o->symbols;
 	const struct symbol *like, *best = NULL;
@@ -231,7 +245,8 @@ int elf_object_find_function(const struct elf_object *o, const char *name, struc
 	return r;
 }
 
-int elf_object_find_entries(const struct elf_object *o, const char *name, struct elf_symbol **ret, size_t *ret_n)
+int elf_object_find_entries(const struct elf_object *o, const char *name, struct elf_symbol **ret,
+			    size_t *ret_n)
 {
 	_cleanup_free_ const struct symbol **all = NULL;
 	_cleanup_free_ struct elf_symbol *entries = NULL;
@@ -250,14 +265,16 @@ int elf_object_find_entries(const struct elf_object *o, const char *name, struct
 		return -ENOMEM;
 	entries[used++] = symbol_public(best);
 	for (size_t i = 0; !alone && i < n; i++)
-		if (all[i]->addr != best->addr && all[i]->addr != entries[used - 1].addr && related(best, all[i]) && separate(best, all[i]))
+		if (all[i]->addr != best->addr && all[i]->addr != entries[used - 1].addr &&
+		    related(best, all[i]) && separate(best, all[i]))
 			entries[used++] = symbol_public(all[i]);
 	*ret = TAKE_PTR(entries);
 	*ret_n = used;
 	return 0;
 }
 
-int elf_object_find_code(const struct elf_object *o, const char *name, struct elf_symbol **ret, size_t *ret_n)
+int elf_object_find_code(const struct elf_object *o, const char *name, struct elf_symbol **ret,
+			 size_t *ret_n)
 {
 	_cleanup_free_ const struct symbol **all = NULL;
 	const struct symbol *best;
@@ -275,7 +292,8 @@ int elf_object_find_code(const struct elf_object *o, const char *name, struct el
 	if (!code)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
-		if (all[i] == best || (!alone && related(best, all[i]) && all[i]->addr != best->addr))
+		if (all[i] == best ||
+		    (!alone && related(best, all[i]) && all[i]->addr != best->addr))
 			code[used++] = symbol_public(all[i]);
 	*ret = code;
 	*ret_n = used;

@@ -16,7 +16,8 @@
 /* Walked for every symbol without a size: a file with more does without. */
 #define MAX_SECTIONS 256
 #define MAX_STUBS 8 /* sections of them: .plt, .plt.got, .plt.sec */
-/* Functions without a name. The largest programs (browsers) have less than a million of all kinds. */
+/* Functions without a name. The largest programs (browsers) have less than a million of all kinds.
+ */
 #define MAX_EXTENTS (4U << 20)
 
 void symbol_index_free(struct symbol_index *x)
@@ -39,7 +40,8 @@ bool symbol_table_find(const struct symbol_source *source, uint32_t type, struct
 	GElf_Shdr h;
 
 	while ((s = elf_nextscn(source->elf, s))) {
-		if (!gelf_getshdr(s, &h) || h.sh_type != type || h.sh_offset > source->size || h.sh_size > source->size - h.sh_offset)
+		if (!gelf_getshdr(s, &h) || h.sh_type != type || h.sh_offset > source->size ||
+		    h.sh_size > source->size - h.sh_offset)
 			continue;
 		ret->data = elf_getdata(s, NULL);
 		if (!ret->data)
@@ -58,7 +60,8 @@ static bool is_go(const struct elf_object *o)
 {
 	GElf_Shdr h;
 
-	return elf_object_next_section(o, NULL, ".gopclntab", &h) || elf_object_next_section(o, NULL, ".data.rel.ro.gopclntab", &h);
+	return elf_object_next_section(o, NULL, ".gopclntab", &h) ||
+	       elf_object_next_section(o, NULL, ".data.rel.ro.gopclntab", &h);
 }
 
 static const char *keep_copy(struct symbol_index *x, const char *name, size_t n)
@@ -102,7 +105,8 @@ static uint32_t rank(const GElf_Sym *sym)
 }
 
 /* Adds the table's functions to the index. */
-static int load_table(const struct elf_object *o, const struct symbol_source *source, const struct symbol_table *t)
+static int load_table(const struct elf_object *o, const struct symbol_source *source,
+		      const struct symbol_table *t)
 {
 	struct symbol_index *x = o->symbols;
 	struct symbol *grown = reallocarray(x->all, x->n + t->n + 1, sizeof(*grown));
@@ -174,13 +178,14 @@ static uint64_t section_left(const struct elf_object *o, uint64_t addr)
 	if (elf_getshdrnum(o->elf, &n) < 0 || n > MAX_SECTIONS)
 		return left;
 	while ((s = elf_nextscn(o->elf, s)))
-		if (gelf_getshdr(s, &h) && h.sh_flags & SHF_ALLOC && h.sh_addr <= addr && addr - h.sh_addr < h.sh_size &&
-		    h.sh_size - (addr - h.sh_addr) < left)
+		if (gelf_getshdr(s, &h) && h.sh_flags & SHF_ALLOC && h.sh_addr <= addr &&
+		    addr - h.sh_addr < h.sh_size && h.sh_size - (addr - h.sh_addr) < left)
 			left = h.sh_size - (addr - h.sh_addr);
 	return left;
 }
 
-/* Hand-written assembly often has no sizes: such a symbol reaches to the next one, or to its section's end. */
+/* Hand-written assembly often has no sizes: such a symbol reaches to the next one, or to its
+ * section's end. */
 static void fill_sizes(const struct elf_object *o)
 {
 	struct symbol_index *x = o->symbols;
@@ -207,7 +212,8 @@ static bool open_separate(const struct elf_object *o, struct symbol_index *x)
 {
 	_cleanup_debug_file_ struct debug_file *self = NULL;
 
-	/* Objects of a process are opened through its /proc; the file's own name is what others are found by. */
+	/* Objects of a process are opened through its /proc; the file's own name is what others are
+	 * found by. */
 	return !o->is_image && debug_file_open(o->path, o->fd, false, &self, NULL) == 0 &&
 	       debug_find_separate(o, self, o->options, false, &x->separate, &x->problem) == 0;
 }
@@ -221,7 +227,8 @@ static int load_stripped(const struct elf_object *o, const struct symbol_source 
 
 	if (r == 0 && open_separate(o, x)) {
 		x->problem.text[0] = 0; /* another one, elsewhere, did not belong */
-		return load_type(o, &(struct symbol_source){x->separate->elf, x->separate->size}, SHT_SYMTAB);
+		return load_type(o, &(struct symbol_source){x->separate->elf, x->separate->size},
+				 SHT_SYMTAB);
 	}
 	no_separate = x->problem;
 	if (r == 0 && minidebug_open(o, &x->mini, &x->problem) == 0) {
@@ -246,8 +253,8 @@ static void find_stubs(const struct elf_object *o, struct stubs *ret)
 	GElf_Shdr h;
 
 	ret->n = 0;
-	if (elf_getshdrnum(o->elf, &sections) < 0 || sections > MAX_SECTIONS || elf_getshdrstrndx(o->elf, &strings) < 0 ||
-	    !elf_object_has_strings(o, strings))
+	if (elf_getshdrnum(o->elf, &sections) < 0 || sections > MAX_SECTIONS ||
+	    elf_getshdrstrndx(o->elf, &strings) < 0 || !elf_object_has_strings(o, strings))
 		return;
 	while (ret->n < MAX_STUBS && (s = elf_nextscn(o->elf, s))) {
 		const char *name;
@@ -287,8 +294,8 @@ static int add_nameless(const struct elf_object *o, const struct cfi_extent *at)
 	return 0;
 }
 
-/* What the tables of a stripped file leave out, its call frame information has, without names. The symbols are sorted. Without memory for more there
- * are no more. */
+/* What the tables of a stripped file leave out, its call frame information has, without names. The
+ * symbols are sorted. Without memory for more there are no more. */
 static void add_extents(const struct elf_object *o)
 {
 	struct symbol_index *x = o->symbols;
@@ -315,7 +322,8 @@ static void add_extents(const struct elf_object *o)
 			if (s->addr + s->size > covered)
 				covered = s->addr + s->size;
 		}
-		if (!there && covered <= all[i].lo && !is_stub(&stubs, all[i].lo) && add_nameless(o, &all[i]) < 0)
+		if (!there && covered <= all[i].lo && !is_stub(&stubs, all[i].lo) &&
+		    add_nameless(o, &all[i]) < 0)
 			return;
 	}
 }

@@ -9,14 +9,17 @@
 
 #include "base/error.h"
 
-/* The local symbols that compilers make of one function ("f.part.0", "f.cold", "f.isra.0.constprop.1"), in the order in which they are taken
- * for the function itself. */
+/* The local symbols that compilers make of one function ("f.part.0", "f.cold",
+ * "f.isra.0.constprop.1"), in the order in which they are taken for the function itself. */
 enum symbol_kind {
 	SYMBOL_WHOLE,	/* no suffix */
-	SYMBOL_RENAMED, /* .lto_priv.N .llvm.N .__uniq.N: the function under a name that clashes with nothing; .localalias: its alias */
-	SYMBOL_COPY,	/* .isra.N .constprop.N: a copy with other arguments, entered instead of the function */
-	SYMBOL_PART,	/* .part.N: what inlining left over, called by the function and by the places that it was inlined into */
-	SYMBOL_COLD,	/* .cold, .cold.N: jumped to from the function's middle, never entered */
+	SYMBOL_RENAMED, /* .lto_priv.N .llvm.N .__uniq.N: the function under a name that clashes
+			   with nothing; .localalias: its alias */
+	SYMBOL_COPY,	/* .isra.N .constprop.N: a copy with other arguments, entered instead of the
+			   function */
+	SYMBOL_PART, /* .part.N: what inlining left over, called by the function and by the places
+			that it was inlined into */
+	SYMBOL_COLD, /* .cold, .cold.N: jumped to from the function's middle, never entered */
 };
 
 struct symbol {
@@ -31,8 +34,9 @@ struct symbol {
 	bool nameless;	/* in no table: @name says where it is */
 };
 
-/* Mini debug information: the section .gnu_debugdata of a stripped file holds, packed with xz, an ELF file with nothing but the
- * symbols that the dynamic table lacks. Fedora and its kin ship all programs so. Unpacked, none is known to be larger than a few MiB. */
+/* Mini debug information: the section .gnu_debugdata of a stripped file holds, packed with xz, an
+ * ELF file with nothing but the symbols that the dynamic table lacks. Fedora and its kin ship all
+ * programs so. Unpacked, none is known to be larger than a few MiB. */
 #define MINIDEBUG_MAX (256ULL << 20)
 
 struct minidebug {
@@ -46,7 +50,8 @@ struct symbol_index {
 	bool go;	    /* a program of Go, whose names are free to end in ".cold" */
 	struct symbol *all; /* by address; at one address the name to show comes first */
 	size_t n, n_nameless;
-	struct cfi_extent *extents; /* functions by call frame information, or by Go's table of them: by address, each start once */
+	struct cfi_extent *extents; /* functions by call frame information, or by Go's table of
+				       them: by address, each start once */
 	size_t n_extents;
 	char **copies; /* names that needed one: without their version, without their suffixes */
 	size_t n_copies;
@@ -67,19 +72,21 @@ struct symbol_table {
 	size_t strings; /* section of the names */
 };
 
-/* symbols_load.c: reads them once, sorted, by who reads the object. -ENOMEM. symbols_read reads them here. */
+/* symbols_load.c: reads them once, sorted, by who reads the object. -ENOMEM. symbols_read reads
+ * them here. */
 int symbols_load(const struct elf_object *o);
 int symbols_read(const struct elf_object *o);
 /* The first table of section type @type. */
 bool symbol_table_find(const struct symbol_source *s, uint32_t type, struct symbol_table *ret);
 
-/* go.c: adds the functions of Go's own table (.gopclntab), which its run time walks stacks with, to the index's extents, in no order. -ENOMEM */
+/* go.c: adds the functions of Go's own table (.gopclntab), which its run time walks stacks with, to
+ * the index's extents, in no order. -ENOMEM */
 int go_add_extents(const struct elf_object *o);
 
 /* symbols.c */
 struct elf_symbol symbol_public(const struct symbol *s);
-/* How many bytes of @name are the function's own name; the rest are suffixes of the kinds above, one or several. *ret_kind is the
- * last kind in their order: a part of a copy is a part. */
+/* How many bytes of @name are the function's own name; the rest are suffixes of the kinds above,
+ * one or several. *ret_kind is the last kind in their order: a part of a copy is a part. */
 size_t symbol_own_length(const char *name, enum symbol_kind *ret_kind);
 
 /* symbols_find.c: the identifier that a mangled form of @name must contain: the last one before the
@@ -87,7 +94,8 @@ size_t symbol_own_length(const char *name, enum symbol_kind *ret_kind);
  * closures, letters that are written in another way). */
 void symbol_key_of(const char *name, char *ret, size_t size);
 
-/* minidebug.c. -ENOENT: the file has none (@e is left alone). -ENOEXEC: corrupt; -EFBIG: larger than MINIDEBUG_MAX; -ENOMEM; @e says so. On success
- * the contents of *ret are the caller's (minidebug_close). */
+/* minidebug.c. -ENOENT: the file has none (@e is left alone). -ENOEXEC: corrupt; -EFBIG: larger
+ * than MINIDEBUG_MAX; -ENOMEM; @e says so. On success the contents of *ret are the caller's
+ * (minidebug_close). */
 int minidebug_open(const struct elf_object *o, struct minidebug *ret, struct error *e);
 void minidebug_close(struct minidebug *m); /* frees the contents; a zeroed one is allowed */

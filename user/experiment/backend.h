@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What an experiment needs of the outside: calls on the ledger, and on the code map. The session implements them on BPF,
- * the tests on a fake. All times are CLOCK_MONOTONIC nanoseconds; all counters are cumulative since the run's start. */
+/* What an experiment needs of the outside: calls on the ledger, and on the code map. The session
+ * implements them on BPF, the tests on a fake. All times are CLOCK_MONOTONIC nanoseconds; all
+ * counters are cumulative since the run's start. */
 #pragma once
 
 #include <stdbool.h>
@@ -21,15 +22,18 @@ struct backend_setup {
 	const struct backend_interval *intervals; /* of the selected line */
 	size_t n_intervals;			  /* at most BACKEND_MAX_INTERVALS */
 	double speedup;				  /* 0..1 */
-	double slow;				  /* above 0, at most 1: the line is really slowed by this share instead; speedup is 0 */
-	uint64_t most_growth_ns;		  /* the global delay grows by no more, whatever happens; 0: without bounds */
-	uint64_t settling_ns;			  /* visits are timed from that long after the begin; 0: all are */
+	double slow; /* above 0, at most 1: the line is really slowed by this share instead; speedup
+			is 0 */
+	uint64_t most_growth_ns; /* the global delay grows by no more, whatever happens; 0: without
+				    bounds */
+	uint64_t settling_ns;	 /* visits are timed from that long after the begin; 0: all are */
 };
 
 struct backend_point {
 	uint64_t visits;     /* throughput: visits; latency: arrivals */
 	uint64_t departures; /* latency only */
-	/* Of the visits since begin(), by probes that stamp the time; 0 when there was none or the point is not timed. */
+	/* Of the visits since begin(), by probes that stamp the time; 0 when there was none or the
+	 * point is not timed. */
 	uint64_t first_ns, last_ns;
 	uint64_t timed_visits;		 /* from the one to the other; 0: all since begin() */
 	uint64_t cost_ns;		 /* of counting a visit; 0: nothing, or not known */
@@ -44,24 +48,26 @@ struct backend_totals {
 #define SUM(kind, name, json) SUM_##kind name;
 #include "shared/sums.def"
 #undef SUM
-	uint64_t outside_wait_ns;  /* in-scope threads runnable, behind tasks out of scope */
-	uint64_t stolen_ns;	   /* taken by a hypervisor, of all CPUs */
-	uint64_t quota_periods;	   /* of control groups with a CPU quota, in which their threads ran */
-	uint64_t quota_used_up;	   /* ... and that was used up */
-	uint64_t busy_ns;	   /* in-scope threads running or runnable */
-	uint64_t executed_ns;	   /* in-scope threads running, but for pauses */
-	uint64_t period_ns;	   /* between samples, mean */
-	bool bounded;		   /* the global delay would have grown by more than it may */
+	uint64_t outside_wait_ns; /* in-scope threads runnable, behind tasks out of scope */
+	uint64_t stolen_ns;	  /* taken by a hypervisor, of all CPUs */
+	uint64_t quota_periods; /* of control groups with a CPU quota, in which their threads ran */
+	uint64_t quota_used_up; /* ... and that was used up */
+	uint64_t busy_ns;	/* in-scope threads running or runnable */
+	uint64_t executed_ns;	/* in-scope threads running, but for pauses */
+	uint64_t period_ns;	/* between samples, mean */
+	bool bounded;		/* the global delay would have grown by more than it may */
 	uint64_t pause_latency_ns; /* median hit to pause since begin(); 0: none */
 	size_t n_points;
 	struct backend_point points[BACKEND_MAX_POINTS];
 };
 
 struct backend_owed {
-	uint64_t owed;	   /* sum over threads of G - local where positive, at the end of the experiment */
+	uint64_t owed; /* sum over threads of G - local where positive, at the end of the experiment
+			*/
 	uint64_t ahead;	   /* ... of local - G where that is positive */
 	uint64_t threads;  /* seen in the experiment */
-	int64_t imbalance; /* largest |change of local - (earned + paid + credited + rq_credited)| of any thread, ns */
+	int64_t imbalance; /* largest |change of local - (earned + paid + credited + rq_credited)|
+			      of any thread, ns */
 };
 
 struct backend_bucket {
@@ -69,13 +75,14 @@ struct backend_bucket {
 	uint64_t count;
 };
 
-/* A latency point in one experiment: intervals that lie in it, in virtual time, and what could not be timed. */
+/* A latency point in one experiment: intervals that lie in it, in virtual time, and what could not
+ * be timed. */
 struct backend_latency {
-	int64_t sum_ns;				/* of the intervals */
-	uint64_t unmatched;			/* ends without a begin */
-	uint64_t unended;			/* begins without an end: another begin followed, or the thread ended */
-	uint64_t crossed;			/* ends whose begin was before the experiment */
-	uint64_t lost;				/* begins that found no room */
+	int64_t sum_ns;	    /* of the intervals */
+	uint64_t unmatched; /* ends without a begin */
+	uint64_t unended;   /* begins without an end: another begin followed, or the thread ended */
+	uint64_t crossed;   /* ends whose begin was before the experiment */
+	uint64_t lost;	    /* begins that found no room */
 	int64_t in_flight_begin, in_flight_end; /* how many were under way */
 	struct backend_bucket *buckets;		/* ascending; no empty ones */
 	size_t n_buckets;
@@ -84,9 +91,11 @@ struct backend_latency {
 struct backend_sample {
 	uint64_t addr; /* a place in the code, as the backend numbers it */
 	uint64_t count;
-	bool more;   /* the next one is another frame of the same samples' call chain, with the same count */
+	bool more;   /* the next one is another frame of the same samples' call chain, with the same
+			count */
 	uint64_t ns; /* execution, or waiting, that they stand for */
-	bool wait;   /* of a thread that waited there (base/waits.h says for what, of the place's name) */
+	bool wait;   /* of a thread that waited there (base/waits.h says for what, of the place's
+			name) */
 };
 
 /* Every function returns 0 or a negative errno. */
@@ -103,19 +112,22 @@ struct backend_ops {
 	int (*samples)(void *b, struct backend_sample **ret, size_t *ret_n);
 	/* Debts still open when end() was called, and the conservation check. Call after end(). */
 	int (*owed)(void *b, struct backend_owed *ret);
-	/* What point @index measured between begin() and end(). Call after end(). -ENODATA: it counts only. The buckets are the caller's
-	 * (free). NULL: no point measures. */
+	/* What point @index measured between begin() and end(). Call after end(). -ENODATA: it
+	 * counts only. The buckets are the caller's (free). NULL: no point measures. */
 	int (*latency)(void *b, size_t index, struct backend_latency *ret);
 
-	/* The name of the line (or function) at @addr: interned, valid for the run, equal names are equal pointers. *ret_function may
-	 * be NULL. -ENOENT: no line there; -ENODATA: the object has no debug information. */
+	/* The name of the line (or function) at @addr: interned, valid for the run, equal names are
+	 * equal pointers. *ret_function may be NULL. -ENOENT: no line there; -ENODATA: the object
+	 * has no debug information. */
 	int (*name)(void *b, uint64_t addr, const char **ret_line, const char **ret_function);
-	/* Optional, where a sample counts for all lines of its call chain: names of further lines that samples at @addr count for, since its code
-	 * was inlined by calls there; at most @max, interned. Returns how many. */
+	/* Optional, where a sample counts for all lines of its call chain: names of further lines
+	 * that samples at @addr count for, since its code was inlined by calls there; at most @max,
+	 * interned. Returns how many. */
 	size_t (*callers)(void *b, uint64_t addr, const char **ret, size_t max);
-	/* Optional: the lines on the way from @addr out of the inlined copies around it, its own first, separated by tabs. Interned as names
-	 * are; NULL: it was not inlined. */
+	/* Optional: the lines on the way from @addr out of the inlined copies around it, its own
+	 * first, separated by tabs. Interned as names are; NULL: it was not inlined. */
 	const char *(*inlined)(void *b, uint64_t addr);
-	/* The intervals of a name that name() returned or the user wrote. At most BACKEND_MAX_INTERVALS are written. -ENOENT. */
+	/* The intervals of a name that name() returned or the user wrote. At most
+	 * BACKEND_MAX_INTERVALS are written. -ENOENT. */
 	int (*intervals)(void *b, const char *line, struct backend_interval *ret, size_t *ret_n);
 };

@@ -12,7 +12,8 @@ static uint64_t since(uint64_t end, uint64_t begin)
 	return end > begin ? end - begin : 0;
 }
 
-/* Differences that may have either sign; a sum that does not fit wraps instead of being undefined. */
+/* Differences that may have either sign; a sum that does not fit wraps instead of being undefined.
+ */
 static int64_t change(int64_t end, int64_t begin)
 {
 	return (int64_t)((uint64_t)end - (uint64_t)begin);
@@ -25,12 +26,14 @@ static double share(uint64_t part, uint64_t whole)
 	return part < whole ? (double)part / (double)whole : 1;
 }
 
-static uint64_t passed_ns(const struct backend_totals *from, const struct backend_totals *end, uint64_t end_ns)
+static uint64_t passed_ns(const struct backend_totals *from, const struct backend_totals *end,
+			  uint64_t end_ns)
 {
 	return since(end_ns < end->time_ns ? end_ns : end->time_ns, from->time_ns);
 }
 
-void books_experiment(const struct backend_totals *begin, const struct backend_totals *end, const struct backend_owed *owed, uint64_t end_ns,
+void books_experiment(const struct backend_totals *begin, const struct backend_totals *end,
+		      const struct backend_owed *owed, uint64_t end_ns,
 		      struct profile_experiment *ret)
 {
 	/* G cannot grow after the program's end, so only the clock is cut there. */
@@ -50,14 +53,19 @@ void books_experiment(const struct backend_totals *begin, const struct backend_t
 	ret->threads = owed->threads;
 	ret->ahead = owed->ahead;
 	ret->imbalance = owed->imbalance;
-	ret->stolen = share(since(end->stolen_ns, begin->stolen_ns), since(end->busy_ns, begin->busy_ns));
-	ret->throttled = share(since(end->quota_used_up, begin->quota_used_up), since(end->quota_periods, begin->quota_periods));
-	ret->foreign = share(since(end->outside_wait_ns, begin->outside_wait_ns), since(end->busy_ns, begin->busy_ns));
+	ret->stolen =
+		share(since(end->stolen_ns, begin->stolen_ns), since(end->busy_ns, begin->busy_ns));
+	ret->throttled = share(since(end->quota_used_up, begin->quota_used_up),
+			       since(end->quota_periods, begin->quota_periods));
+	ret->foreign = share(since(end->outside_wait_ns, begin->outside_wait_ns),
+			     since(end->busy_ns, begin->busy_ns));
 }
 
-/* The stamps are of the visits since begin(), which was some microseconds before @begin was read: a visit in between makes
- * the span one visit too long, an error of those microseconds over the experiment's length. */
-static void time_point(const struct backend_totals *begin, const struct backend_point *p, struct profile_point *ret)
+/* The stamps are of the visits since begin(), which was some microseconds before @begin was read: a
+ * visit in between makes the span one visit too long, an error of those microseconds over the
+ * experiment's length. */
+static void time_point(const struct backend_totals *begin, const struct backend_point *p,
+		       struct profile_point *ret)
 {
 	int64_t effective;
 
@@ -69,26 +77,31 @@ static void time_point(const struct backend_totals *begin, const struct backend_
 	ret->first_ns = since(p->first_ns, begin->time_ns);
 	ret->last_ns = since(p->last_ns, begin->time_ns);
 	ret->effective_ns = (uint64_t)effective;
-	ret->timed_visits = p->timed_visits >= 2 && p->timed_visits < ret->delta ? p->timed_visits : ret->delta;
+	ret->timed_visits =
+		p->timed_visits >= 2 && p->timed_visits < ret->delta ? p->timed_visits : ret->delta;
 	ret->timed = true;
 }
 
-/* Little's law wants the mean number in flight; two readings give the mean of both ends, a half rounded away from zero.
- * Negative where departures were seen whose arrivals were not. In 128 bits because the program can write its counters. */
+/* Little's law wants the mean number in flight; two readings give the mean of both ends, a half
+ * rounded away from zero. Negative where departures were seen whose arrivals were not. In 128 bits
+ * because the program can write its counters. */
 static int64_t mean_in_flight(const struct backend_point *b, const struct backend_point *e)
 {
-	__int128 sum = (__int128)change(b->visits, b->departures) + change(e->visits, e->departures);
+	__int128 sum =
+		(__int128)change(b->visits, b->departures) + change(e->visits, e->departures);
 
 	return (int64_t)((sum < 0 ? sum - 1 : sum + 1) / 2);
 }
 
-void books_point(const struct backend_totals *begin, const struct backend_totals *end, size_t index, struct profile_point *ret)
+void books_point(const struct backend_totals *begin, const struct backend_totals *end, size_t index,
+		 struct profile_point *ret)
 {
 	static const struct backend_point none;
 	const struct backend_point *b = index < begin->n_points ? &begin->points[index] : &none;
 	const struct backend_point *e = index < end->n_points ? &end->points[index] : &none;
 
-	*ret = (struct profile_point){.kind = ret->kind, .name = ret->name, .latency = ret->latency};
+	*ret = (struct profile_point){
+		.kind = ret->kind, .name = ret->name, .latency = ret->latency};
 	if (ret->kind == PROFILE_LATENCY) {
 		ret->arrivals = since(e->visits, b->visits);
 		ret->departures = since(e->departures, b->departures);
@@ -100,9 +113,11 @@ void books_point(const struct backend_totals *begin, const struct backend_totals
 	time_point(begin, e, ret);
 }
 
-void books_settled(const struct backend_totals *settled, const struct backend_totals *end, uint64_t end_ns, struct profile_experiment *ret)
+void books_settled(const struct backend_totals *settled, const struct backend_totals *end,
+		   uint64_t end_ns, struct profile_experiment *ret)
 {
-	uint64_t elapsed = passed_ns(settled, end, end_ns), growth = since(end->growth, settled->growth);
+	uint64_t elapsed = passed_ns(settled, end, end_ns),
+		 growth = since(end->growth, settled->growth);
 
 	if (elapsed <= growth)
 		return;
@@ -111,7 +126,8 @@ void books_settled(const struct backend_totals *settled, const struct backend_to
 	ret->settled_executed_ns = since(end->executed_ns, settled->executed_ns);
 }
 
-void books_settled_point(const struct backend_totals *settled, const struct backend_totals *end, size_t index, struct profile_point *ret)
+void books_settled_point(const struct backend_totals *settled, const struct backend_totals *end,
+			 size_t index, struct profile_point *ret)
 {
 	uint64_t before = index < settled->n_points ? settled->points[index].visits : 0;
 
@@ -119,7 +135,8 @@ void books_settled_point(const struct backend_totals *settled, const struct back
 		ret->settled_delta = since(end->points[index].visits, before);
 }
 
-int books_latency(const struct backend_ops *ops, void *backend, size_t index, struct profile_point *ret)
+int books_latency(const struct backend_ops *ops, void *backend, size_t index,
+		  struct profile_point *ret)
 {
 	_cleanup_free_ struct profile_latency *l = NULL;
 	_cleanup_free_ struct backend_bucket *counted = NULL;

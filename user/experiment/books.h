@@ -5,23 +5,29 @@
 #include "experiment/backend.h"
 #include "profile/profile.h"
 
-/* @begin was read right after the backend's begin(), @end right after its end(); their clocks bound the experiment. @end_ns
- * is the program's end if that came before @end was read, else anything later: the time after it is no part of the
- * experiment. All numbers of *ret are set; its strings and its speedup are left as they are. */
-void books_experiment(const struct backend_totals *begin, const struct backend_totals *end, const struct backend_owed *owed, uint64_t end_ns,
+/* @begin was read right after the backend's begin(), @end right after its end(); their clocks bound
+ * the experiment. @end_ns is the program's end if that came before @end was read, else anything
+ * later: the time after it is no part of the experiment. All numbers of *ret are set; its strings
+ * and its speedup are left as they are. */
+void books_experiment(const struct backend_totals *begin, const struct backend_totals *end,
+		      const struct backend_owed *owed, uint64_t end_ns,
 		      struct profile_experiment *ret);
 
-/* The same for point number @index, of the kind and name that *ret already has. A point that one of the readings does not
- * know yet had no visits then. */
-void books_point(const struct backend_totals *begin, const struct backend_totals *end, size_t index, struct profile_point *ret);
+/* The same for point number @index, of the kind and name that *ret already has. A point that one of
+ * the readings does not know yet had no visits then. */
+void books_point(const struct backend_totals *begin, const struct backend_totals *end, size_t index,
+		 struct profile_point *ret);
 
 /* What has passed of it since @settled was read, and how often the point was visited since. */
-void books_settled(const struct backend_totals *settled, const struct backend_totals *end, uint64_t end_ns, struct profile_experiment *ret);
-void books_settled_point(const struct backend_totals *settled, const struct backend_totals *end, size_t index, struct profile_point *ret);
+void books_settled(const struct backend_totals *settled, const struct backend_totals *end,
+		   uint64_t end_ns, struct profile_experiment *ret);
+void books_settled_point(const struct backend_totals *settled, const struct backend_totals *end,
+			 size_t index, struct profile_point *ret);
 
-/* What point number @index measured in the experiment whose end() was called, for @ret, which loses what it had. Nothing (NULL) where the
- * point only counts. -ENOMEM, and what the backend says. */
-int books_latency(const struct backend_ops *ops, void *backend, size_t index, struct profile_point *ret);
+/* What point number @index measured in the experiment whose end() was called, for @ret, which loses
+ * what it had. Nothing (NULL) where the point only counts. -ENOMEM, and what the backend says. */
+int books_latency(const struct backend_ops *ops, void *backend, size_t index,
+		  struct profile_point *ret);
 
 /* Visits in the sense of the shortest useful experiment: what can be divided by. */
 uint64_t books_visits(const struct profile_point *p);

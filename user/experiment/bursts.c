@@ -5,21 +5,27 @@
 
 #include <math.h>
 
-/* A burst is so many blocks of the plan, each with one experiment at 0 %: where the load changes, an experiment is compared with those at 0 % of its
- * own burst, and two of them show how well they predict each other (analysis/drift.c). More experiments would only meet the same load again. The
- * first burst is one block: it comes when the program has just been found, and what that is like is not to have a large part where programs are
- * restarted often. */
+/* A burst is so many blocks of the plan, each with one experiment at 0 %: where the load changes,
+ * an experiment is compared with those at 0 % of its own burst, and two of them show how well they
+ * predict each other (analysis/drift.c). More experiments would only meet the same load again. The
+ * first burst is one block: it comes when the program has just been found, and what that is like is
+ * not to have a large part where programs are restarted often. */
 #define BLOCKS_IN_BURST 2
 
-/* Before a burst's first experiment: its lines are drawn from that too, and it says how long its experiments are to be. Where there is much to do
- * bursts are short, and come the more often. So that what is sampled before them is the same share of the time always, it lasts so many times as long
- * as the burst before; the first one so long. */
+/* Before a burst's first experiment: its lines are drawn from that too, and it says how long its
+ * experiments are to be. Where there is much to do bursts are short, and come the more often. So
+ * that what is sampled before them is the same share of the time always, it lasts so many times as
+ * long as the burst before; the first one so long. */
 #define WARM_UP_BURSTS 2
 #define FIRST_WARM_UP_NS (200 * NSEC_PER_MSEC)
 
-void bursts_init(struct bursts *b, double duty, double most_slowdown, double zero_share, uint64_t seed)
+void bursts_init(struct bursts *b, double duty, double most_slowdown, double zero_share,
+		 uint64_t seed)
 {
-	*b = (struct bursts){.duty = duty, .most_slowdown = most_slowdown, .zero_share = zero_share, .warm_up_ns = FIRST_WARM_UP_NS};
+	*b = (struct bursts){.duty = duty,
+			     .most_slowdown = most_slowdown,
+			     .zero_share = zero_share,
+			     .warm_up_ns = FIRST_WARM_UP_NS};
 	rng_seed(&b->rng, seed);
 }
 

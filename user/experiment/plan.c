@@ -10,11 +10,13 @@
 
 #define QUARTERS 4
 
-/* An experiment's edges cut through a visit and a sample: with so many of them that is a part of the scatter, not all of it. */
+/* An experiment's edges cut through a visit and a sample: with so many of them that is a part of
+ * the scatter, not all of it. */
 #define VISITS_WANTED 500
 #define SAMPLES_WANTED 25
-/* At a duty cycle the load differs from burst to burst, by more than a few visits do: many short bursts say more than few long ones. However few
- * samples are in the line then: what they do to the visits is in the sum over the bursts. */
+/* At a duty cycle the load differs from burst to burst, by more than a few visits do: many short
+ * bursts say more than few long ones. However few samples are in the line then: what they do to the
+ * visits is in the sum over the bursts. */
 #define VISITS_IN_BURST 25
 /* An experiment is no shorter than one in so many parts of the run before it. */
 #define PARTS_OF_RUN 100
@@ -25,7 +27,8 @@ static bool within(double v, double low, double high)
 	return v >= low && v <= high;
 }
 
-int plan_init(struct plan *p, uint64_t seed, double fixed_speedup, double zero_share, const double *grid, size_t n_grid, size_t n_slow)
+int plan_init(struct plan *p, uint64_t seed, double fixed_speedup, double zero_share,
+	      const double *grid, size_t n_grid, size_t n_slow)
 {
 	if (!within(fixed_speedup, -1, 1) || !within(zero_share, 0, 1) || n_slow > n_grid)
 		return -EINVAL;
@@ -52,8 +55,8 @@ void plan_free(struct plan *p)
 	p->deck = NULL;
 }
 
-/* Experiments are in blocks, each with one zero at a random place (randomised blocks), so that every experiment has a 0 % one near it in time: what
- * changes slowly is the same for both. */
+/* Experiments are in blocks, each with one zero at a random place (randomised blocks), so that
+ * every experiment has a 0 % one near it in time: what changes slowly is the same for both. */
 static bool is_zero(struct plan *p)
 {
 	if (p->zero_share <= 0)
@@ -75,10 +78,12 @@ static void shuffle(struct rng *r, size_t *cards, size_t n)
 	}
 }
 
-/* The line's next card. Its decks are made anew from their seed each time: they are small, lines are many, and experiments take long. */
+/* The line's next card. Its decks are made anew from their seed each time: they are small, lines
+ * are many, and experiments take long. */
 static size_t deal(struct plan *p, struct plan_line *line)
 {
-	size_t quarters = p->n_grid < QUARTERS ? p->n_grid : QUARTERS, of[QUARTERS], at[QUARTERS], n = 0, nth = line->n_dealt % p->n_grid;
+	size_t quarters = p->n_grid < QUARTERS ? p->n_grid : QUARTERS, of[QUARTERS], at[QUARTERS],
+	       n = 0, nth = line->n_dealt % p->n_grid;
 	struct rng r;
 
 	if (!line->n_dealt)
@@ -133,7 +138,10 @@ uint64_t plan_length(uint64_t shortest_ns, uint64_t longest_ns, const struct pla
 	if (pace->in_bursts)
 		ns = (double)NSEC_PER_SEC * VISITS_IN_BURST / pace->visits_per_s;
 	else
-		ns = fmax((double)NSEC_PER_SEC * fmax(VISITS_WANTED / pace->visits_per_s, SAMPLES_WANTED / pace->samples_per_s),
+		ns = fmax((double)NSEC_PER_SEC * fmax(VISITS_WANTED / pace->visits_per_s,
+						      SAMPLES_WANTED / pace->samples_per_s),
 			  (double)pace->elapsed_ns / PARTS_OF_RUN);
-	return ns >= (double)longest_ns ? longest_ns : ns <= (double)shortest_ns ? shortest_ns : (uint64_t)ns;
+	return ns >= (double)longest_ns	   ? longest_ns
+	       : ns <= (double)shortest_ns ? shortest_ns
+					   : (uint64_t)ns;
 }

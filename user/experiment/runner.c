@@ -22,7 +22,8 @@
 #define SLOWDOWN_OVER_NS (60 * NSEC_PER_SEC)
 
 #define WAITS_IN_EXPERIMENT 10 /* on average, of a place where threads wait */
-#define LEAST_WAITING 0.05     /* a kind of wait that takes less of the run is not tried unless it is asked for */
+#define LEAST_WAITING \
+	0.05 /* a kind of wait that takes less of the run is not tried unless it is asked for */
 #define MOST_GROWTH 0.8
 
 enum state { WAITING, EXPERIMENT, OVER };
@@ -37,14 +38,17 @@ struct runner {
 	struct tally *tally;
 	double *grid;
 	char *fixed_line;
-	struct profile_point points[BACKEND_MAX_POINTS]; /* names and kinds; numbers of the last experiment */
+	struct profile_point
+		points[BACKEND_MAX_POINTS]; /* names and kinds; numbers of the last experiment */
 	size_t n_points;
 
 	enum state state;
 	uint64_t due;	       /* WAITING: not before; EXPERIMENT: its end */
 	uint64_t least_length; /* of the next experiment, since one had few visits */
-	double visits_per_s;   /* of the point that is visited least, in the first experiment or before this burst; 0: not known */
-	uint64_t first_ns;     /* when the first sample was looked for, later by all rests since; 0: not yet */
+	double visits_per_s;   /* of the point that is visited least, in the first experiment or
+				  before this burst; 0: not known */
+	uint64_t first_ns; /* when the first sample was looked for, later by all rests since; 0: not
+			      yet */
 	size_t experiments;
 
 	struct bursts bursts;
@@ -102,7 +106,8 @@ static int copy_options(struct runner *r, const struct runner_options *o)
 	return 0;
 }
 
-int runner_new(const struct runner_options *o, const struct backend_ops *ops, void *backend, runner_sink sink, void *sink_arg, struct runner **ret)
+int runner_new(const struct runner_options *o, const struct backend_ops *ops, void *backend,
+	       runner_sink sink, void *sink_arg, struct runner **ret)
 {
 	struct runner *r = calloc(1, sizeof(*r));
 	int err;
@@ -116,7 +121,8 @@ int runner_new(const struct runner_options *o, const struct backend_ops *ops, vo
 	bursts_init(&r->bursts, o->duty, o->most_slowdown, o->zero_share, o->seed ^ 0x64757479);
 	err = copy_options(r, o);
 	if (err >= 0)
-		err = plan_init(&r->plan, o->seed, o->fixed_speedup, o->zero_share, r->grid, o->n_grid, o->n_slow);
+		err = plan_init(&r->plan, o->seed, o->fixed_speedup, o->zero_share, r->grid,
+				o->n_grid, o->n_slow);
 	if (err >= 0)
 		err = tally_new(ops, backend, &r->tally);
 	if (err < 0) {
@@ -156,7 +162,8 @@ int runner_add_point(struct runner *r, const char *name, enum profile_point_kind
 	return 0;
 }
 
-static int line_intervals(struct runner *r, const char *line, struct backend_interval *ret, size_t *ret_n)
+static int line_intervals(struct runner *r, const char *line, struct backend_interval *ret,
+			  size_t *ret_n)
 {
 	size_t n = 0;
 	int err = r->ops->intervals(r->backend, line, ret, &n);
@@ -169,9 +176,10 @@ static int line_intervals(struct runner *r, const char *line, struct backend_int
 	return 0;
 }
 
-/* A user writes "a.c:12" where the samples say "src/a.c:12": the records carry one spelling, unless what was written stands
- * for lines of several files. */
-static int select_fixed(struct runner *r, struct backend_interval *intervals, size_t *ret_n, struct tally_line **ret)
+/* A user writes "a.c:12" where the samples say "src/a.c:12": the records carry one spelling, unless
+ * what was written stands for lines of several files. */
+static int select_fixed(struct runner *r, struct backend_interval *intervals, size_t *ret_n,
+			struct tally_line **ret)
 {
 	const char *name = NULL, *function = NULL;
 	size_t n;
@@ -199,8 +207,9 @@ static int select_fixed(struct runner *r, struct backend_interval *intervals, si
 	return *ret ? 0 : -ENOMEM;
 }
 
-/* Lines that run and waits are drawn by their time, but lines at least every second time. Not waits that are too long for experiments: a pool without
- * work, an accept loop, a housekeeper. They are tried if they are named. */
+/* Lines that run and waits are drawn by their time, but lines at least every second time. Not waits
+ * that are too long for experiments: a pool without work, an accept loop, a housekeeper. They are
+ * tried if they are named. */
 static struct tally_line *draw(struct runner *r, uint64_t now)
 {
 	struct tally_waits w = {
@@ -214,7 +223,8 @@ static struct tally_line *draw(struct runner *r, uint64_t now)
 
 	tally_get_sums(r->tally, &sums);
 	recent = r->o.what && !(r->o.what & 1) ? 0 : sums.recent;
-	if (recent && waiting && plan_sample(&r->plan, waiting + (executed > waiting ? executed : waiting)) < waiting)
+	if (recent && waiting &&
+	    plan_sample(&r->plan, waiting + (executed > waiting ? executed : waiting)) < waiting)
 		recent = 0;
 	if (recent)
 		return tally_nth_recent(r->tally, plan_sample(&r->plan, recent));
@@ -222,7 +232,8 @@ static struct tally_line *draw(struct runner *r, uint64_t now)
 }
 
 /* -ENOENT: no sample in any line that still has code. */
-static int select_drawn(struct runner *r, uint64_t now, struct backend_interval *intervals, size_t *ret_n, struct tally_line **ret)
+static int select_drawn(struct runner *r, uint64_t now, struct backend_interval *intervals,
+			size_t *ret_n, struct tally_line **ret)
 {
 	for (;;) {
 		int err;
@@ -240,33 +251,42 @@ static int select_drawn(struct runner *r, uint64_t now, struct backend_interval 
 /* Of an experiment on @line that begins at @now. */
 static uint64_t next_length(const struct runner *r, const struct tally_line *line, uint64_t now)
 {
-	struct plan_pace pace = {.visits_per_s = r->visits_per_s, .elapsed_ns = now - r->first_ns, .in_bursts = bursts_wanted(&r->bursts)};
+	struct plan_pace pace = {.visits_per_s = r->visits_per_s,
+				 .elapsed_ns = now - r->first_ns,
+				 .in_bursts = bursts_wanted(&r->bursts)};
 	uint64_t length = r->o.experiment_ns;
 
 	for (size_t i = 0; i < r->n_points; i++)
 		if (r->points[i].kind == PROFILE_LATENCY)
 			pace.visits_per_s = 0;
 	if (r->o.shortest_ns && now > r->first_ns) {
-		pace.samples_per_s = (double)line->total * (double)NSEC_PER_SEC / (double)(now - r->first_ns);
+		pace.samples_per_s =
+			(double)line->total * (double)NSEC_PER_SEC / (double)(now - r->first_ns);
 		length = plan_length(r->o.shortest_ns, length, &pace);
 	}
 	/* A wait is booked at its end. */
 	if (line->wait) {
-		uint64_t n, waited = tally_waited(r->tally, line, &n), least = n ? WAITS_IN_EXPERIMENT * (waited / n) : 0;
+		uint64_t n, waited = tally_waited(r->tally, line, &n),
+			    least = n ? WAITS_IN_EXPERIMENT * (waited / n) : 0;
 
-		length = length > least ? length : least < r->o.max_experiment_ns ? least : r->o.max_experiment_ns;
+		length = length > least			  ? length
+			 : least < r->o.max_experiment_ns ? least
+							  : r->o.max_experiment_ns;
 	}
 	return length > r->least_length ? length : r->least_length;
 }
 
-/* The global delay grows with the time that a thread waits at the place: no faster than MOST_GROWTH of the time goes by, or the program would hardly
- * get on. So @speedup, or the largest one below it that makes no more than that. */
-static double limited(const struct runner *r, const struct tally_line *line, double speedup, uint64_t now)
+/* The global delay grows with the time that a thread waits at the place: no faster than MOST_GROWTH
+ * of the time goes by, or the program would hardly get on. So @speedup, or the largest one below it
+ * that makes no more than that. */
+static double limited(const struct runner *r, const struct tally_line *line, double speedup,
+		      uint64_t now)
 {
 	double share, most, ret = 0;
 	uint64_t n;
 
-	/* However many threads wait for CPUs, what each of them waits is less than the time that goes by. */
+	/* However many threads wait for CPUs, what each of them waits is less than the time that
+	 * goes by. */
 	if (!line->wait || line->wait == WAIT_CPU || now <= r->first_ns || r->o.fixed_speedup >= 0)
 		return speedup;
 	share = fmin(1, (double)tally_waited(r->tally, line, &n) / (double)(now - r->first_ns));
@@ -290,7 +310,8 @@ static uint64_t cool_off(const struct runner *r)
 }
 
 /* Of the point that is visited least. */
-static uint64_t visits_between(const struct runner *r, const struct backend_totals *from, const struct backend_totals *to)
+static uint64_t visits_between(const struct runner *r, const struct backend_totals *from,
+			       const struct backend_totals *to)
 {
 	uint64_t least = 0;
 
@@ -324,13 +345,15 @@ static int end_warm_up(struct runner *r)
 
 	if (err < 0)
 		return err;
-	r->visits_per_s = per_second(visits_between(r, &r->warm_up, &end), end.time_ns - r->warm_up.time_ns);
+	r->visits_per_s =
+		per_second(visits_between(r, &r->warm_up, &end), end.time_ns - r->warm_up.time_ns);
 	/* What one experiment with few visits has asked for need not hold for ever. */
 	r->least_length /= 2;
 	return 0;
 }
 
-/* Begins the next experiment, or leaves the state at WAITING when there is nothing to select yet. */
+/* Begins the next experiment, or leaves the state at WAITING when there is nothing to select yet.
+ */
 static int try_begin(struct runner *r, uint64_t now)
 {
 	struct backend_interval intervals[BACKEND_MAX_INTERVALS];
@@ -345,7 +368,8 @@ static int try_begin(struct runner *r, uint64_t now)
 	err = tally_drain(r->tally);
 	if (err < 0)
 		return err;
-	err = r->fixed_line ? select_fixed(r, intervals, &setup.n_intervals, &line) : select_drawn(r, now, intervals, &setup.n_intervals, &line);
+	err = r->fixed_line ? select_fixed(r, intervals, &setup.n_intervals, &line)
+			    : select_drawn(r, now, intervals, &setup.n_intervals, &line);
 	if (err == -ENOENT) {
 		r->due = later(now, WAIT_NS);
 		return 0;
@@ -383,8 +407,9 @@ static int try_begin(struct runner *r, uint64_t now)
 	return 0;
 }
 
-/* Too few visits say little about the experiment they are of, but it is kept: to drop it would favour the outcomes with
- * many. Only the next ones change. Without a point there is nothing that more time could bring. */
+/* Too few visits say little about the experiment they are of, but it is kept: to drop it would
+ * favour the outcomes with many. Only the next ones change. Without a point there is nothing that
+ * more time could bring. */
 static void lengthen(struct runner *r)
 {
 	for (size_t i = 0; i < r->n_points; i++)
@@ -392,7 +417,8 @@ static void lengthen(struct runner *r)
 			return;
 	if (r->n_points == 0)
 		return;
-	r->least_length = r->length <= r->o.max_experiment_ns / 2 ? r->length * 2 : r->o.max_experiment_ns;
+	r->least_length =
+		r->length <= r->o.max_experiment_ns / 2 ? r->length * 2 : r->o.max_experiment_ns;
 }
 
 static int rest(struct runner *r, uint64_t now)
@@ -413,7 +439,8 @@ static int rest_ends(struct runner *r, uint64_t now)
 	return err < 0 ? err : begin_warm_up(r, now);
 }
 
-/* Closes the experiment, at @end_ns if that is earlier than now, and hands it on if it lasted @least_ns. */
+/* Closes the experiment, at @end_ns if that is earlier than now, and hands it on if it lasted
+ * @least_ns. */
 static int finish_experiment(struct runner *r, uint64_t end_ns, uint64_t least_ns)
 {
 	struct profile_experiment x = {
@@ -427,7 +454,8 @@ static int finish_experiment(struct runner *r, uint64_t end_ns, uint64_t least_n
 	struct backend_owed owed;
 	int err;
 
-	/* No payment after the books' last reading: so end() first, and the clock of the reading is the experiment's end. */
+	/* No payment after the books' last reading: so end() first, and the clock of the reading is
+	 * the experiment's end. */
 	r->state = OVER;
 	r->selected = r->function = NULL;
 	err = r->ops->end(r->backend);
@@ -467,13 +495,15 @@ static int finish_experiment(struct runner *r, uint64_t end_ns, uint64_t least_n
 	return 0;
 }
 
-/* The next line is drawn from the samples from here on. Those of the experiment do not count: while threads are stopped
- * they have fewer than their share, so a line just selected would be drawn more often than the others. */
+/* The next line is drawn from the samples from here on. Those of the experiment do not count: while
+ * threads are stopped they have fewer than their share, so a line just selected would be drawn more
+ * often than the others. */
 static int start_samples(struct runner *r)
 {
 	int err;
 
-	/* At a duty cycle a line that is seldom sampled is to have its turn in the course of days: all that was sampled before experiments counts. */
+	/* At a duty cycle a line that is seldom sampled is to have its turn in the course of days:
+	 * all that was sampled before experiments counts. */
 	if (bursts_wanted(&r->bursts))
 		return tally_drain_apart(r->tally);
 	err = tally_drain(r->tally);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* How can a line be slowed for real? Sample by sample, which is always possible but comes in steps of a sampling period; or visit by visit, by
- * a probe that spins, where that is cheap and short. Judged by an experiment at 0 % with the probe in place. Pure. */
+/* How can a line be slowed for real? Sample by sample, which is always possible but comes in steps
+ * of a sampling period; or visit by visit, by a probe that spins, where that is cheap and short.
+ * Judged by an experiment at 0 % with the probe in place. Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,9 +14,10 @@
 struct slowing_seen {
 	uint64_t elapsed_ns;
 	uint64_t visits;
-	uint64_t cost_ns;	   /* of a visit's probe, not spinning */
-	uint64_t samples, line_ns; /* in the line, and the time that they stand for, of all threads */
-	double most;		   /* the largest share by which the line will be slowed, 0..1 */
+	uint64_t cost_ns; /* of a visit's probe, not spinning */
+	uint64_t samples,
+		line_ns; /* in the line, and the time that they stand for, of all threads */
+	double most;	 /* the largest share by which the line will be slowed, 0..1 */
 };
 
 enum slowing_way {

@@ -11,12 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* uthash would end the process when memory runs out; this way the entry's table pointer stays NULL and we report it. */
+/* uthash would end the process when memory runs out; this way the entry's table pointer stays NULL
+ * and we report it. */
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
-/* A program can make code without end: past this many addresses the cache starts anew. Lines need no bound of their own,
- * they are interned from the line tables of files. */
+/* A program can make code without end: past this many addresses the cache starts anew. Lines need
+ * no bound of their own, they are interned from the line tables of files. */
 #define MAX_ADDRESSES (1U << 18)
 /* Of one line, as many as can be told apart by looking at them. */
 #define MAX_COPIES 64
@@ -132,7 +133,8 @@ static struct line_entry *line_entry(struct tally *t, const char *name, const ch
 	return l;
 }
 
-/* The copy of @l's called @text. NULL: there are too many, or no memory for one more; nothing depends on them. */
+/* The copy of @l's called @text. NULL: there are too many, or no memory for one more; nothing
+ * depends on them. */
 static struct copy_entry *copy_entry(struct line_entry *l, const char *text)
 {
 	struct copy_entry **at = &l->copies;
@@ -287,16 +289,19 @@ struct tally_line *tally_nth_recent(struct tally *t, uint64_t n)
 }
 
 /* Of @l alone, if it may be drawn. */
-static uint64_t weight(const struct tally_line *l, const struct tally_waits *w, const uint64_t by_kind[])
+static uint64_t weight(const struct tally_line *l, const struct tally_waits *w,
+		       const uint64_t by_kind[])
 {
-	if (!l->wait || l->gone || !l->total || !(w->kinds >> l->wait & 1) || l->ns / l->total > w->longest_ns ||
+	if (!l->wait || l->gone || !l->total || !(w->kinds >> l->wait & 1) ||
+	    l->ns / l->total > w->longest_ns ||
 	    (double)by_kind[l->wait] < w->least_share * (double)w->run_ns)
 		return 0;
 	return l->ns < w->run_ns ? l->ns : w->run_ns;
 }
 
 /* The wait at the @n-th ns, or the last one; *ret_sum: of all. */
-static struct tally_line *nth_waiting(const struct tally *t, const struct tally_waits *w, uint64_t n, uint64_t *ret_sum, uint64_t *ret_executed)
+static struct tally_line *nth_waiting(const struct tally *t, const struct tally_waits *w,
+				      uint64_t n, uint64_t *ret_sum, uint64_t *ret_executed)
 {
 	uint64_t by_kind[WAIT_KINDS] = {0}, sum = 0;
 	struct tally_line *found = NULL;
@@ -414,7 +419,8 @@ static char *describe_copies(struct line_entry *l)
 	qsort(sorted, n, sizeof(struct copy_entry *), more_first);
 	*text = '\0';
 	for (size_t i = 0; i < n; i++) {
-		int add = snprintf(text + used, PROFILE_MAX_INLINED - used, "%s%" PRIu64 "\t%s", i ? "\n" : "", sorted[i]->count, sorted[i]->text);
+		int add = snprintf(text + used, PROFILE_MAX_INLINED - used, "%s%" PRIu64 "\t%s",
+				   i ? "\n" : "", sorted[i]->count, sorted[i]->text);
 
 		if (add < 0 || (size_t)add >= PROFILE_MAX_INLINED - used) {
 			text[used] = '\0';
@@ -427,7 +433,8 @@ static char *describe_copies(struct line_entry *l)
 
 int tally_list(struct tally *t, struct profile_samples **ret, size_t *ret_n)
 {
-	_cleanup_free_ struct profile_samples *list = calloc(HASH_COUNT(t->lines) + 1, sizeof(*list));
+	_cleanup_free_ struct profile_samples *list =
+		calloc(HASH_COUNT(t->lines) + 1, sizeof(*list));
 	size_t n = 0;
 
 	if (!list)
@@ -455,7 +462,8 @@ static int by_place(const void *pa, const void *pb)
 
 int tally_places(const struct tally *t, struct backend_sample **ret, size_t *ret_n)
 {
-	_cleanup_free_ struct backend_sample *list = calloc(HASH_COUNT(t->addresses) + 1, sizeof(*list));
+	_cleanup_free_ struct backend_sample *list =
+		calloc(HASH_COUNT(t->addresses) + 1, sizeof(*list));
 	size_t n = 0;
 
 	if (!list)

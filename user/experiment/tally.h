@@ -27,15 +27,17 @@ struct tally_line {
 struct tally_sums {
 	uint64_t samples;      /* of execution, drained so far */
 	uint64_t without_line; /* of these */
-	uint64_t recent;       /* with a line, since tally_forget_recent; one with several lines counts for each */
-	size_t tried;	       /* lines that an experiment selected */
-	bool no_debug_info;    /* an object had none */
+	uint64_t recent;    /* with a line, since tally_forget_recent; one with several lines counts
+			       for each */
+	size_t tried;	    /* lines that an experiment selected */
+	bool no_debug_info; /* an object had none */
 };
 
 /* -ENOMEM. */
 int tally_new(const struct backend_ops *ops, void *backend, struct tally **ret);
 void tally_free(struct tally *t); /* NULL is allowed */
-/* Takes what was sampled since the last call. Each address is named once (and again only after very many others). */
+/* Takes what was sampled since the last call. Each address is named once (and again only after very
+ * many others). */
 int tally_drain(struct tally *t);
 /* The same of samples that are not to be drawn from. */
 int tally_drain_apart(struct tally *t);
@@ -43,16 +45,20 @@ int tally_drain_apart(struct tally *t);
 struct tally_line *tally_nth_recent(struct tally *t, uint64_t n);
 /* Which waits may be drawn, and by what. */
 struct tally_waits {
-	unsigned int kinds;  /* a bit each */
-	uint64_t run_ns;     /* the run so far: a place weighs no more than that, however many threads wait there */
+	unsigned int kinds; /* a bit each */
+	uint64_t run_ns; /* the run so far: a place weighs no more than that, however many threads
+			    wait there */
 	uint64_t longest_ns; /* not where waits take longer than that on average */
-	double least_share;  /* not kinds that take less of the run than that, in all places together */
+	double least_share; /* not kinds that take less of the run than that, in all places together
+			     */
 };
-/* The time that may be drawn from, ns, and the wait at its @n-th ns. Not only from recent samples: a wait is one at its end, and few end between two
- * experiments. *ret_executed: the time for which lines ran. */
+/* The time that may be drawn from, ns, and the wait at its @n-th ns. Not only from recent samples:
+ * a wait is one at its end, and few end between two experiments. *ret_executed: the time for which
+ * lines ran. */
 uint64_t tally_waiting(const struct tally *t, const struct tally_waits *w, uint64_t *ret_executed);
 struct tally_line *tally_nth_waiting(struct tally *t, const struct tally_waits *w, uint64_t n);
-/* How long threads waited there, or anywhere if @l is all waits of a kind. *ret_n: in how many waits. */
+/* How long threads waited there, or anywhere if @l is all waits of a kind. *ret_n: in how many
+ * waits. */
 uint64_t tally_waited(const struct tally *t, const struct tally_line *l, uint64_t *ret_n);
 /* The entry of an interned name, made if need be. NULL: out of memory. */
 struct tally_line *tally_line_named(struct tally *t, const char *name, const char *function);
@@ -63,9 +69,10 @@ void tally_drop_recent(struct tally *t, struct tally_line *l);
 /* The next draw is over the samples from here on. */
 void tally_forget_recent(struct tally *t);
 void tally_get_sums(const struct tally *t, struct tally_sums *ret);
-/* Samples of execution per place since the start, where threads were and not what called it, by place; *ret is the caller's (free), NULL when there
- * are none. Not of places that were forgotten for others. */
+/* Samples of execution per place since the start, where threads were and not what called it, by
+ * place; *ret is the caller's (free), NULL when there are none. Not of places that were forgotten
+ * for others. */
 int tally_places(const struct tally *t, struct backend_sample **ret, size_t *ret_n);
-/* Samples per line since the start, largest first; *ret is the caller's (free), NULL when there are none; its strings are the tally's, those
- * of inlined copies up to the next call. */
+/* Samples per line since the start, largest first; *ret is the caller's (free), NULL when there are
+ * none; its strings are the tally's, those of inlined copies up to the next call. */
 int tally_list(struct tally *t, struct profile_samples **ret, size_t *ret_n);

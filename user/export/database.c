@@ -49,7 +49,8 @@ static int put_counts(struct counts *c, void *arg)
 	return ferror(w->out) ? -EIO : 0;
 }
 
-int export_counts(FILE *out, bool csv, struct database *d, uint64_t from_s, uint64_t to_s, struct error *e)
+int export_counts(FILE *out, bool csv, struct database *d, uint64_t from_s, uint64_t to_s,
+		  struct error *e)
 {
 	struct writing w = {.out = out, .csv = csv, .e = e};
 
@@ -61,14 +62,16 @@ static const char *or_nothing(const char *s)
 	return s ? s : "";
 }
 
-static void put_experiment(struct writing *w, const struct profile *p, const struct profile_run_experiment *x)
+static void put_experiment(struct writing *w, const struct profile *p,
+			   const struct profile_run_experiment *x)
 {
 	const struct profile_startup *run = &p->runs[x->run];
 
 	for (size_t i = 0; i < x->n_points; i++) {
 		const struct profile_point *point = &x->points[i];
 		bool timed = point->timed;
-		/* From the first timed visit to the last there is one less than there are visits. */
+		/* From the first timed visit to the last there is one less than there are visits.
+		 */
 		const struct cell cells[] = {
 			{"run", .number = run->time / 1000000000},
 			{"host", or_nothing(run->host)},
@@ -83,8 +86,8 @@ static void put_experiment(struct writing *w, const struct profile *p, const str
 			{"point", point->name},
 			{"kind", point->kind == PROFILE_LATENCY ? "latency" : "throughput"},
 			{"visits", .number = point->kind == PROFILE_LATENCY ? point->departures
-					     : timed			    ? point->timed_visits - 1
-									    : point->delta},
+					     : timed ? point->timed_visits - 1
+						     : point->delta},
 		};
 
 		put(w, cells, sizeof(cells) / sizeof(cells[0]));
@@ -105,7 +108,8 @@ static int put_profile(int fd, const char *path, void *arg)
 	return r < 0 ? r : ferror(w->out) ? -EIO : 0;
 }
 
-int export_experiments(FILE *out, bool csv, struct database *d, uint64_t from_s, uint64_t to_s, struct error *e)
+int export_experiments(FILE *out, bool csv, struct database *d, uint64_t from_s, uint64_t to_s,
+		       struct error *e)
 {
 	struct writing w = {.out = out, .csv = csv, .e = e};
 

@@ -12,7 +12,8 @@
 #include <zlib.h>
 
 enum { SAMPLES, COUNT, CPU, NANOSECONDS, N_FIXED };
-static const char *const fixed_words[N_FIXED] = {[SAMPLES] = "samples", [COUNT] = "count", [CPU] = "cpu", [NANOSECONDS] = "nanoseconds"};
+static const char *const fixed_words[N_FIXED] = {
+	[SAMPLES] = "samples", [COUNT] = "count", [CPU] = "cpu", [NANOSECONDS] = "nanoseconds"};
 
 /* One for each location of the profile, and what they point to. */
 struct entry {
@@ -67,14 +68,16 @@ static void find_functions(const struct profile *p, const char **ret)
 {
 	for (size_t i = 0; i < p->n_experiments; i++) {
 		const struct profile_experiment *x = &p->experiments[i].x;
-		const struct profile_samples *s = x->function ? profile_find_samples(p, x->selected) : NULL;
+		const struct profile_samples *s =
+			x->function ? profile_find_samples(p, x->selected) : NULL;
 
 		if (s)
 			ret[s - p->samples] = x->function;
 	}
 }
 
-static void fill_entry(struct message *m, const struct profile_samples *s, size_t i, const char *function)
+static void fill_entry(struct message *m, const struct profile_samples *s, size_t i,
+		       const char *function)
 {
 	const char *colon = strrchr(s->location, ':'), *digits = colon ? colon + 1 : "";
 	bool is_line = *digits && strspn(digits, "0123456789") == strlen(digits);
@@ -88,8 +91,10 @@ static void fill_entry(struct message *m, const struct profile_samples *s, size_
 	pprof__line__init(&e->line);
 	pprof__function__init(&e->function);
 	e->function.id = e->location.id = e->line.function_id = e->id;
-	e->function.name = e->function.system_name = add_string(m, function ? function : s->location, strlen(function ? function : s->location));
-	e->function.filename = is_line ? add_string(m, s->location, (size_t)(colon - s->location)) : 0;
+	e->function.name = e->function.system_name = add_string(
+		m, function ? function : s->location, strlen(function ? function : s->location));
+	e->function.filename =
+		is_line ? add_string(m, s->location, (size_t)(colon - s->location)) : 0;
 	e->line.line = is_line ? (int64_t)strtoull(digits, NULL, 10) : 0;
 	e->line_at = &e->line;
 	e->location.n_line = 1;
@@ -114,7 +119,8 @@ static int fill(struct message *m, const struct profile *p)
 	m->locations = calloc(m->n, sizeof(*m->locations));
 	m->functions = calloc(m->n, sizeof(*m->functions));
 	m->strings = calloc(1 + N_FIXED + 2 * m->n, sizeof(*m->strings));
-	if (!functions || !m->entries || !m->samples || !m->locations || !m->functions || !m->strings)
+	if (!functions || !m->entries || !m->samples || !m->locations || !m->functions ||
+	    !m->strings)
 		return -ENOMEM;
 	find_functions(p, functions);
 	(void)add_string(m, "", 0);
@@ -136,7 +142,8 @@ static int write_compressed(FILE *out, const uint8_t *data, size_t size)
 	int r;
 
 	/* 16: with a header of gzip. */
-	if (deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+	if (deflateInit2(&z, Z_DEFAULT_COMPRESSION, Z_DEFLATED, MAX_WBITS + 16, 8,
+			 Z_DEFAULT_STRATEGY) != Z_OK)
 		return -ENOMEM;
 	room = deflateBound(&z, size);
 	packed = malloc(room);
@@ -155,7 +162,8 @@ int export_pprof(FILE *out, const struct profile *p)
 {
 	_cleanup_(message_free) struct message m = {0};
 	Pprof__Profile all = PPROF__PROFILE__INIT;
-	Pprof__ValueType types[2] = {PPROF__VALUE_TYPE__INIT, PPROF__VALUE_TYPE__INIT}, *type_at[2] = {&types[0], &types[1]};
+	Pprof__ValueType types[2] = {PPROF__VALUE_TYPE__INIT, PPROF__VALUE_TYPE__INIT},
+			 *type_at[2] = {&types[0], &types[1]};
 	_cleanup_free_ uint8_t *data = NULL;
 	int r;
 
@@ -188,13 +196,19 @@ int export_shares_pprof(FILE *out, const struct shares *s)
 {
 	struct profile_samples *samples = calloc(s->n + 1, sizeof(*samples));
 	struct profile_startup run = {.time = s->from_s * 1000000000};
-	struct profile p = {.runs = &run, .n_runs = 1, .samples = samples, .n_samples = s->n, .runtime_ns = (s->to_s - s->from_s) * 1000000000};
+	struct profile p = {.runs = &run,
+			    .n_runs = 1,
+			    .samples = samples,
+			    .n_samples = s->n,
+			    .runtime_ns = (s->to_s - s->from_s) * 1000000000};
 	int r;
 
 	if (!samples)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->n; i++)
-		samples[i] = (struct profile_samples){.location = s->all[i].name, .count = s->all[i].samples, .ns = (uint64_t)s->all[i].amount};
+		samples[i] = (struct profile_samples){.location = s->all[i].name,
+						      .count = s->all[i].samples,
+						      .ns = (uint64_t)s->all[i].amount};
 	r = export_pprof(out, &p);
 	free(samples);
 	return r;

@@ -13,7 +13,9 @@ static void put_json(FILE *out, const char *s)
 	_cleanup_free_ char *clean = utf8_clean(s, strlen(s));
 	struct json_object *o = json_object_new_string(clean ? clean : "");
 
-	utf8_put_json(out, o ? json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE) : "\"\"");
+	utf8_put_json(out, o ? json_object_to_json_string_ext(
+				       o, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE)
+			     : "\"\"");
 	json_object_put(o);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tables for other programs: each row as an object of JSON on a line of its own, or as CSV. Internal to the package. */
+/* Tables for other programs: each row as an object of JSON on a line of its own, or as CSV.
+ * Internal to the package. */
 #pragma once
 
 #include <stdbool.h>

@@ -9,7 +9,8 @@
 #include <json-c/json.h>
 #include <string.h>
 
-/* Each run is a process of the trace, each experiment a slice of its one thread, so that runs on several hosts lie below each other. */
+/* Each run is a process of the trace, each experiment a slice of its one thread, so that runs on
+ * several hosts lie below each other. */
 #define THREAD 1
 
 static struct json_object *text_of(const char *s)
@@ -27,7 +28,8 @@ static double us(uint64_t ns)
 
 static void put(FILE *out, struct json_object *event, bool *some)
 {
-	const char *text = json_object_to_json_string_ext(event, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE);
+	const char *text = json_object_to_json_string_ext(
+		event, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE);
 
 	(void)fprintf(out, "%s\n", *some ? "," : "");
 	utf8_put_json(out, text ? text : "null");
@@ -61,13 +63,15 @@ static void put_run(FILE *out, const struct profile_startup *s, size_t run, bool
 	struct json_object *o = event("M", "process_name", run, 0);
 	_cleanup_free_ char *name = NULL;
 
-	if (asprintf(&name, "run %zu: %s on %s", run + 1, s->command ? s->command : "?", s->host ? s->host : "?") < 0)
+	if (asprintf(&name, "run %zu: %s on %s", run + 1, s->command ? s->command : "?",
+		     s->host ? s->host : "?") < 0)
 		name = NULL;
 	(void)json_object_object_add(arguments(o), "name", text_of(name));
 	put(out, o, some);
 }
 
-static void put_counter(FILE *out, const char *name, size_t run, double ts, double value, bool *some)
+static void put_counter(FILE *out, const char *name, size_t run, double ts, double value,
+			bool *some)
 {
 	struct json_object *o = event("C", name, run, ts);
 
@@ -75,7 +79,8 @@ static void put_counter(FILE *out, const char *name, size_t run, double ts, doub
 	put(out, o, some);
 }
 
-static void put_experiment(FILE *out, const struct profile_run_experiment *x, double ts, double delayed_ms, bool *some)
+static void put_experiment(FILE *out, const struct profile_run_experiment *x, double ts,
+			   double delayed_ms, bool *some)
 {
 	_cleanup_free_ char *name = NULL, *counter = NULL;
 	struct json_object *o, *args;
@@ -87,13 +92,15 @@ static void put_experiment(FILE *out, const struct profile_run_experiment *x, do
 	args = arguments(o);
 	(void)json_object_object_add(args, "line", text_of(x->x.selected));
 	(void)json_object_object_add(args, "speedup", json_object_new_double(x->x.speedup));
-	(void)json_object_object_add(args, "growth_ms", json_object_new_double((double)x->x.growth / 1e6));
+	(void)json_object_object_add(args, "growth_ms",
+				     json_object_new_double((double)x->x.growth / 1e6));
 	put(out, o, some);
 	put_counter(out, "delay, ms", x->run, ts, delayed_ms, some);
 	put_counter(out, "waiting behind other programs, %", x->run, ts, 100 * x->x.foreign, some);
 	for (size_t i = 0; i < x->n_points; i++) {
 		const struct profile_point *p = &x->points[i];
-		double visits = p->kind == PROFILE_LATENCY ? (double)p->departures : (double)p->delta;
+		double visits =
+			p->kind == PROFILE_LATENCY ? (double)p->departures : (double)p->delta;
 
 		if (asprintf(&counter, "%s per second", p->name) < 0)
 			counter = NULL;
@@ -127,7 +134,8 @@ int export_trace(FILE *out, const struct profile *p)
 		delayed_ms[x->run] += (double)x->x.growth / 1e6;
 		/* A file can say any time. */
 		if (x->x.began >= first[x->run])
-			put_experiment(out, x, us(x->x.began - first[x->run]), delayed_ms[x->run], &some);
+			put_experiment(out, x, us(x->x.began - first[x->run]), delayed_ms[x->run],
+				       &some);
 	}
 	(void)fputs("\n]}\n", out);
 	return fflush(out) ? -errno : 0;

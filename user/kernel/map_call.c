@@ -7,7 +7,8 @@ bool map_call_begin(void)
 {
 	const struct sched_param least = {.sched_priority = 1};
 
-	return sched_getscheduler(0) == SCHED_OTHER && sched_setscheduler(0, SCHED_FIFO, &least) == 0;
+	return sched_getscheduler(0) == SCHED_OTHER &&
+	       sched_setscheduler(0, SCHED_FIFO, &least) == 0;
 }
 
 void map_call_end(const bool *raised)

@@ -26,7 +26,8 @@ struct outcome {
 	struct refusal refusal;
 };
 
-/* Of trial @i. Tried once a process: loading a program takes milliseconds, and a run asks several times. */
+/* Of trial @i. Tried once a process: loading a program takes milliseconds, and a run asks several
+ * times. */
 static const struct outcome *outcome(size_t i)
 {
 	static struct outcome known[MAX_TRIALS];
@@ -76,16 +77,20 @@ const struct refusal *feature_refusal(const char *name)
 /* What a trial or a load found. */
 static void describe(const struct trial *t, const struct outcome *o, struct feature *f)
 {
-	f->state = o->result == 0 ? FEATURE_OK : o->refusal.denied ? FEATURE_DENIED : FEATURE_MISSING;
+	f->state = o->result == 0      ? FEATURE_OK
+		   : o->refusal.denied ? FEATURE_DENIED
+				       : FEATURE_MISSING;
 	if (f->state == FEATURE_OK)
 		return;
 	/* Of what a run can do without, that it is absent is all that matters. */
 	if (f->state == FEATURE_MISSING && t->remedy)
-		(void)snprintf(f->detail, sizeof(f->detail), "%s: %s", t->since, strerror(-o->result));
+		(void)snprintf(f->detail, sizeof(f->detail), "%s: %s", t->since,
+			       strerror(-o->result));
 	else
 		(void)snprintf(f->detail, sizeof(f->detail), "%s: %s", t->since, o->refusal.why);
 	/* What a user without privileges cannot try may well be there. */
-	(void)snprintf(f->remedy, sizeof(f->remedy), "%s", f->state == FEATURE_MISSING && t->remedy ? t->remedy : o->refusal.remedy);
+	(void)snprintf(f->remedy, sizeof(f->remedy), "%s",
+		       f->state == FEATURE_MISSING && t->remedy ? t->remedy : o->refusal.remedy);
 }
 
 int features_try(const char *disabled, size_t more, struct feature **ret, size_t *ret_n)
@@ -95,10 +100,13 @@ int features_try(const char *disabled, size_t more, struct feature **ret, size_t
 	if (!f)
 		return -ENOMEM;
 	for (size_t i = 0; i < n_trials; i++) {
-		f[i] = (struct feature){.name = trials[i].name, .what = trials[i].what, .required = trials[i].required};
+		f[i] = (struct feature){.name = trials[i].name,
+					.what = trials[i].what,
+					.required = trials[i].required};
 		if (feature_disabled(trials[i].name, disabled)) {
 			f[i].state = FEATURE_MISSING;
-			(void)snprintf(f[i].detail, sizeof(f[i].detail), "switched off by --disable");
+			(void)snprintf(f[i].detail, sizeof(f[i].detail),
+				       "switched off by --disable");
 		} else {
 			describe(&trials[i], outcome(i), &f[i]);
 		}

@@ -18,11 +18,12 @@ struct feature {
 	char remedy[256]; /* one sentence or "" */
 };
 
-/* Tries every feature for real; *ret is the caller's (free) and has room for @more. @disabled: comma list of feature names to treat as missing, or
- * NULL. -ENOMEM. */
+/* Tries every feature for real; *ret is the caller's (free) and has room for @more. @disabled:
+ * comma list of feature names to treat as missing, or NULL. -ENOMEM. */
 int features_try(const char *disabled, size_t more, struct feature **ret, size_t *ret_n);
 
-/* Does the comma list @disabled (NULL: empty) name it? For what is no feature of the kernel but can be left out, too. */
+/* Does the comma list @disabled (NULL: empty) name it? For what is no feature of the kernel but can
+ * be left out, too. */
 bool feature_disabled(const char *name, const char *disabled);
 
 /* Tries one feature by name, unless the comma list @disabled names it. */

@@ -15,9 +15,12 @@
 #include <stdlib.h>
 
 /* What a session as a whole takes of the kernel, whatever it is asked for. */
-#define OPTIONS "CONFIG_BPF_SYSCALL,CONFIG_BPF_JIT,CONFIG_BPF_EVENTS,CONFIG_PERF_EVENTS,CONFIG_UPROBE_EVENTS"
+#define OPTIONS                                                                                 \
+	"CONFIG_BPF_SYSCALL,CONFIG_BPF_JIT,CONFIG_BPF_EVENTS,CONFIG_PERF_EVENTS,CONFIG_UPROBE_" \
+	"EVENTS"
 
-/* How many arguments a function of the kernel's has that programs may call; -1: it has none of the name. */
+/* How many arguments a function of the kernel's has that programs may call; -1: it has none of the
+ * name. */
 static int find_function(const struct btf *btf, const char *name)
 {
 	int id = btf__find_by_name_kind(btf, name, BTF_KIND_FUNC);
@@ -59,7 +62,8 @@ bool programs_preempt_disable(void)
 	return functions()->preempt_disable;
 }
 
-/* Both variants have the same maps, globals and programs, so that one skeleton serves for either's bytes. */
+/* Both variants have the same maps, globals and programs, so that one skeleton serves for either's
+ * bytes. */
 struct cozbpf_bpf *programs_open(void)
 {
 	struct cozbpf_bpf *skel;

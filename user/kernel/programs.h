@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The objects with the BPF programs: which variant this kernel takes, and loading with a reason for a failure. */
+/* The objects with the BPF programs: which variant this kernel takes, and loading with a reason for
+ * a failure. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,7 +9,8 @@ struct cozbpf_bpf;
 struct error;
 struct refusal;
 
-/* What the kernels since 7.0 call bpf_task_work_schedule_resume, without the suffix _impl: does this one have it? */
+/* What the kernels since 7.0 call bpf_task_work_schedule_resume, without the suffix _impl: does
+ * this one have it? */
 bool programs_task_work_plain(void);
 /* Can a program say that it is not to be preempted (6.11)? */
 bool programs_preempt_disable(void);

@@ -22,7 +22,8 @@ static void copy(char *ret, size_t size, const char *from, size_t n)
 /* Lines by which the verifier counts its work. */
 static bool is_statistics(const char *line)
 {
-	static const char *const begins[] = {"processed ", "verification time ", "stack depth ", "mark_precise: "};
+	static const char *const begins[] = {"processed ", "verification time ", "stack depth ",
+					     "mark_precise: "};
 
 	for (size_t i = 0; i < sizeof(begins) / sizeof(*begins); i++)
 		if (strncmp(line, begins[i], strlen(begins[i])) == 0)
@@ -34,7 +35,8 @@ static void note_verdict(struct load_log *l, const char *log)
 {
 	const char *end = strstr(log, "-- END PROG LOAD LOG --");
 
-	for (const char *line = strchr(log, '\n'); line && line[1] && (!end || line + 1 < end); line = strchr(line + 1, '\n')) {
+	for (const char *line = strchr(log, '\n'); line && line[1] && (!end || line + 1 < end);
+	     line = strchr(line + 1, '\n')) {
 		size_t n = strcspn(line + 1, "\n");
 
 		if (n && !is_statistics(line + 1))
@@ -44,8 +46,10 @@ static void note_verdict(struct load_log *l, const char *log)
 
 void load_log_note(struct load_log *l, const char *text)
 {
-	static const char name[] = "prog '", failed[] = "': BPF program load failed", prefix[] = "libbpf: ";
-	const char *at = strstr(text, name), *log = strstr(text, "-- BEGIN PROG LOAD LOG --"), *end = strstr(text, failed);
+	static const char name[] = "prog '", failed[] = "': BPF program load failed",
+			  prefix[] = "libbpf: ";
+	const char *at = strstr(text, name), *log = strstr(text, "-- BEGIN PROG LOAD LOG --"),
+		   *end = strstr(text, failed);
 
 	if (log) {
 		note_verdict(l, log);
@@ -66,7 +70,8 @@ static bool has(const struct load_facts *f, unsigned int capability)
 
 static bool may_load(const struct load_facts *f)
 {
-	return !f->foreign_users && (has(f, CAP_SYS_ADMIN) || (has(f, CAP_BPF) && has(f, CAP_PERFMON)));
+	return !f->foreign_users &&
+	       (has(f, CAP_SYS_ADMIN) || (has(f, CAP_BPF) && has(f, CAP_PERFMON)));
 }
 
 #define SAY(...) (void)snprintf(ret->why, sizeof(ret->why), __VA_ARGS__)
@@ -76,22 +81,28 @@ static void explain_privileges(const struct load_facts *f, struct refusal *ret)
 {
 	ret->denied = true;
 	if (f->foreign_users) {
-		SAY("capabilities do not count for BPF in a user namespace, such as a rootless container");
+		SAY("capabilities do not count for BPF in a user namespace, such as a rootless "
+		    "container");
 		ADVISE("run cozbpf as root outside of it");
 	} else if (f->root) {
-		SAY("root has neither CAP_SYS_ADMIN nor CAP_BPF and CAP_PERFMON here, as in a container");
-		ADVISE("start the container with --cap-add BPF --cap-add PERFMON --cap-add SYS_PTRACE, or with --privileged");
+		SAY("root has neither CAP_SYS_ADMIN nor CAP_BPF and CAP_PERFMON here, as in a "
+		    "container");
+		ADVISE("start the container with --cap-add BPF --cap-add PERFMON --cap-add "
+		       "SYS_PTRACE, or with --privileged");
 	} else {
 		SAY("this user may not load BPF programs");
-		ADVISE("run as root (sudo cozbpf ...), or once: setcap cap_bpf,cap_perfmon,cap_sys_ptrace+ep on the cozbpf binary");
+		ADVISE("run as root (sudo cozbpf ...), or once: setcap "
+		       "cap_bpf,cap_perfmon,cap_sys_ptrace+ep on the cozbpf binary");
 	}
 }
 
 static void explain_memory(const struct load_facts *f, struct refusal *ret)
 {
 	if (!f->cx16) {
-		SAY("this CPU lacks cmpxchg16b (flag cx16 in /proc/cpuinfo), without which this kernel gives BPF programs no memory in an interrupt");
-		ADVISE("give the virtual machine a CPU model with cx16, such as QEMU's -cpu host; or boot a kernel older than 6.19");
+		SAY("this CPU lacks cmpxchg16b (flag cx16 in /proc/cpuinfo), without which this "
+		    "kernel gives BPF programs no memory in an interrupt");
+		ADVISE("give the virtual machine a CPU model with cx16, such as QEMU's -cpu host; "
+		       "or boot a kernel older than 6.19");
 	} else if (f->realtime) {
 		SAY("this real-time kernel gives BPF programs no memory in an interrupt");
 		ADVISE("boot this version without PREEMPT_RT");
@@ -101,7 +112,8 @@ static void explain_memory(const struct load_facts *f, struct refusal *ret)
 	}
 }
 
-void refusal_explain(int error, const struct load_log *l, const struct load_facts *f, struct refusal *ret)
+void refusal_explain(int error, const struct load_log *l, const struct load_facts *f,
+		     struct refusal *ret)
 {
 	bool forbidden = error == EPERM || error == EACCES;
 
@@ -116,17 +128,22 @@ void refusal_explain(int error, const struct load_log *l, const struct load_fact
 		explain_privileges(f, ret);
 	} else if (strstr(f->lockdown, "[confidentiality]")) {
 		ret->denied = true;
-		SAY("the kernel is locked down (confidentiality): BPF programs may not read its memory");
+		SAY("the kernel is locked down (confidentiality): BPF programs may not read its "
+		    "memory");
 		ADVISE("boot it with lockdown=integrity, or without lockdown");
 	} else if (l->no_memory) {
 		explain_memory(f, ret);
 	} else if (l->verdict[0]) {
-		SAY("the kernel's verifier refused the program %s (%s): %s", l->program, strerror(error), l->verdict);
+		SAY("the kernel's verifier refused the program %s (%s): %s", l->program,
+		    strerror(error), l->verdict);
 		ADVISE(REPORT);
 	} else if (forbidden) {
 		ret->denied = true;
-		SAY("a security module or a seccomp filter forbids BPF, although the capabilities are there (%s)", strerror(error));
-		ADVISE("allow bpf() and perf_event_open() there, in a container by its seccomp profile");
+		SAY("a security module or a seccomp filter forbids BPF, although the capabilities "
+		    "are there (%s)",
+		    strerror(error));
+		ADVISE("allow bpf() and perf_event_open() there, in a container by its seccomp "
+		       "profile");
 	} else if (error == ENOSYS) {
 		SAY("this kernel has no bpf()");
 		ADVISE("boot a kernel built with CONFIG_BPF_SYSCALL=y; Debian's are");

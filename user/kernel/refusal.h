@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Why the kernel, or libbpf, refused BPF programs, in words: decided from what libbpf said and what is known of the machine and the user. */
+/* Why the kernel, or libbpf, refused BPF programs, in words: decided from what libbpf said and what
+ * is known of the machine and the user. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,18 +19,21 @@ void load_log_note(struct load_log *l, const char *text);
 
 /* The machine and the user. */
 struct load_facts {
-	bool btf;	       /* there is type information of the kernel */
-	bool realtime;	       /* CONFIG_PREEMPT_RT */
-	bool cx16;	       /* the CPU has cmpxchg16b */
-	bool root;	       /* effective uid 0 */
-	bool foreign_users;    /* in a user namespace other than the first: capabilities do not count for BPF */
+	bool btf;	    /* there is type information of the kernel */
+	bool realtime;	    /* CONFIG_PREEMPT_RT */
+	bool cx16;	    /* the CPU has cmpxchg16b */
+	bool root;	    /* effective uid 0 */
+	bool foreign_users; /* in a user namespace other than the first: capabilities do not count
+			       for BPF */
 	uint64_t capabilities; /* effective, bits as in linux/capability.h */
-	char lockdown[64];     /* of /sys/kernel/security/lockdown, such as "none [integrity] confidentiality"; "": not known */
-	char missing[48];      /* an option that the kernel was built without; "": none, or not known */
+	char lockdown[64];     /* of /sys/kernel/security/lockdown, such as "none [integrity]
+				  confidentiality"; "": not known */
+	char missing[48]; /* an option that the kernel was built without; "": none, or not known */
 };
 /* @options: the comma list of CONFIG_ options to look for, or NULL. */
 void load_facts_read(const char *options, struct load_facts *ret);
-/* The first of @options that the kernel configuration @path (plain or gzip) does not set; false: all are set, or it cannot be read. */
+/* The first of @options that the kernel configuration @path (plain or gzip) does not set; false:
+ * all are set, or it cannot be read. */
 bool load_config_lacks(const char *path, const char *options, char *ret, size_t size);
 
 struct refusal {
@@ -37,7 +41,8 @@ struct refusal {
 	char why[320], remedy[192];
 };
 /* @error: an errno. */
-void refusal_explain(int error, const struct load_log *l, const struct load_facts *f, struct refusal *ret);
+void refusal_explain(int error, const struct load_log *l, const struct load_facts *f,
+		     struct refusal *ret);
 
 /* Has libbpf tell @l, or nobody, what it says while this thread loads. */
 void load_log_listen(struct load_log *l);

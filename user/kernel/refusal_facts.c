@@ -29,7 +29,8 @@ static bool read_after(const char *path, const char *begin, char *ret, size_t si
 	while (f && getline(&line, &room, f) > 0) {
 		if (strncmp(line, begin, strlen(begin)) != 0)
 			continue;
-		(void)snprintf(ret, size, "%.*s", (int)strcspn(line + strlen(begin), "\n"), line + strlen(begin));
+		(void)snprintf(ret, size, "%.*s", (int)strcspn(line + strlen(begin), "\n"),
+			       line + strlen(begin));
 		return true;
 	}
 	return false;
@@ -46,7 +47,8 @@ bool load_config_lacks(const char *path, const char *options, char *ret, size_t 
 	while (gzgets(f, line, sizeof(line))) {
 		unsigned int i = 0;
 
-		for (const char *o = options; *o && i < MAX_OPTIONS; o += strcspn(o, ","), o += *o == ',', i++) {
+		for (const char *o = options; *o && i < MAX_OPTIONS;
+		     o += strcspn(o, ","), o += *o == ',', i++) {
 			size_t n = strcspn(o, ",");
 
 			wanted |= 1U << i;
@@ -65,11 +67,13 @@ bool load_config_lacks(const char *path, const char *options, char *ret, size_t 
 
 static void find_missing_option(const char *options, struct load_facts *ret)
 {
-	static const char *const places[] = {"/boot/config-%s", "/lib/modules/%s/config", "/lib/modules/%s/build/.config"};
+	static const char *const places[] = {"/boot/config-%s", "/lib/modules/%s/config",
+					     "/lib/modules/%s/build/.config"};
 	struct utsname u;
 	char path[sizeof(u.release) + 64];
 
-	if (load_config_lacks("/proc/config.gz", options, ret->missing, sizeof(ret->missing)) || uname(&u) < 0)
+	if (load_config_lacks("/proc/config.gz", options, ret->missing, sizeof(ret->missing)) ||
+	    uname(&u) < 0)
 		return;
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places) && !ret->missing[0]; i++) {
 		(void)snprintf(path, sizeof(path), places[i], u.release);
@@ -86,14 +90,16 @@ void load_facts_read(const char *options, struct load_facts *ret)
 	*ret = (struct load_facts){
 		.btf = access("/sys/kernel/btf/vmlinux", R_OK) == 0,
 		.root = geteuid() == 0,
-		.foreign_users = stat("/proc/self/ns/user", &st) == 0 && st.st_ino != FIRST_USER_NAMESPACE,
+		.foreign_users =
+			stat("/proc/self/ns/user", &st) == 0 && st.st_ino != FIRST_USER_NAMESPACE,
 	};
 	if (read_after("/proc/self/status", "CapEff:", text, sizeof(text)))
 		ret->capabilities = strtoull(text, NULL, 16);
 	/* "#1 SMP PREEMPT_RT Debian ...". Not all such kernels have /sys/kernel/realtime. */
 	ret->realtime = uname(&u) == 0 && strstr(u.version, "PREEMPT_RT");
 	/* Not readable: nothing to say about it. */
-	ret->cx16 = !read_after("/proc/cpuinfo", "flags", text, sizeof(text)) || strstr(text, " cx16");
+	ret->cx16 =
+		!read_after("/proc/cpuinfo", "flags", text, sizeof(text)) || strstr(text, " cx16");
 	(void)read_after("/sys/kernel/security/lockdown", "", ret->lockdown, sizeof(ret->lockdown));
 	if (options)
 		find_missing_option(options, ret);

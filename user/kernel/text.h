@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Recognises programs that end since they run on a copy of their own code that has our probes in it (bpf/text.bpf.c). */
+/* Recognises programs that end since they run on a copy of their own code that has our probes in it
+ * (bpf/text.bpf.c). */
 #pragma once
 
 #include <stdint.h>

@@ -31,7 +31,8 @@ static int mount_events(void)
 
 int tracefs_open_events(void)
 {
-	static const char *const places[] = {"/sys/kernel/tracing/events", "/sys/kernel/debug/tracing/events"};
+	static const char *const places[] = {"/sys/kernel/tracing/events",
+					     "/sys/kernel/debug/tracing/events"};
 
 	for (size_t i = 0; i < 2; i++) {
 		int fd = open(places[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -49,7 +50,8 @@ int tracefs_event_id(int events, const char *category, const char *name)
 	ssize_t n;
 	long id;
 
-	if (snprintf(path, sizeof(path), "%s/%s/id", category, name) >= (int)sizeof(path) || strstr(path, ".."))
+	if (snprintf(path, sizeof(path), "%s/%s/id", category, name) >= (int)sizeof(path) ||
+	    strstr(path, ".."))
 		return -ENOENT;
 	fd = openat(events, path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
@@ -79,7 +81,8 @@ static DIR *open_directory(int at, const char *name)
 	return d;
 }
 
-static void look_into(int events, const char *in, const char *category, const char *name, struct nearest *best)
+static void look_into(int events, const char *in, const char *category, const char *name,
+		      struct nearest *best)
 {
 	unsigned int far = similar_distance(category, in);
 	DIR *d = open_directory(events, in);

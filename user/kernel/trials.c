@@ -23,7 +23,8 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 
-/* How often storage may be refused: an interrupt can meet a lock that is taken. And how long ticks may take. */
+/* How often storage may be refused: an interrupt can meet a lock that is taken. And how long ticks
+ * may take. */
 #define MAX_REFUSALS 20
 #define TICK_NS 100000
 #define MAX_WAIT_NS (2 * NSEC_PER_SEC)
@@ -58,7 +59,8 @@ static int tick(int counts)
 	uint32_t no = 0, yes = 1;
 
 	do {
-		if (bpf_map_lookup_elem(counts, &no, &refused) < 0 || bpf_map_lookup_elem(counts, &yes, &made) < 0)
+		if (bpf_map_lookup_elem(counts, &no, &refused) < 0 ||
+		    bpf_map_lookup_elem(counts, &yes, &made) < 0)
 			return -errno;
 	} while (!made && refused < MAX_REFUSALS && clock_monotonic_ns() < until);
 	return made ? 0 : refused ? -ENOMEM : -ETIMEDOUT;
@@ -111,14 +113,19 @@ static int check_uprobe_multi(struct bpf_object *o, struct bpf_program *p, struc
 
 static const void *work_bytes(size_t *size)
 {
-	return programs_task_work_plain() ? probe_work_bpf__elf_bytes(size) : probe_work_impl_bpf__elf_bytes(size);
+	return programs_task_work_plain() ? probe_work_bpf__elf_bytes(size)
+					  : probe_work_impl_bpf__elf_bytes(size);
 }
 
 #define EVENTS "CONFIG_BPF_SYSCALL,CONFIG_BPF_EVENTS"
 #define UPROBES EVENTS ",CONFIG_UPROBES,CONFIG_UPROBE_EVENTS"
 
 const struct trial trials[] = {
-	{.name = "btf", .what = "kernel type information, to find fields", .check = check_btf, .required = true, .since = "CONFIG_DEBUG_INFO_BTF"},
+	{.name = "btf",
+	 .what = "kernel type information, to find fields",
+	 .check = check_btf,
+	 .required = true,
+	 .since = "CONFIG_DEBUG_INFO_BTF"},
 	{.name = "pid_namespace",
 	 .what = "the kernel's numbers of processes",
 	 .check = check_pid_namespace,
@@ -206,7 +213,8 @@ const struct trial trials[] = {
 	 .program = "probe_task_work",
 	 .together = true,
 	 .since = "bpf_task_work_schedule_resume, Linux 6.18",
-	 .remedy = "without it the program's own ticks raise payment signals: use Linux 6.18 for the best accuracy"},
+	 .remedy = "without it the program's own ticks raise payment signals: use Linux 6.18 for "
+		   "the best accuracy"},
 };
 const size_t n_trials = sizeof(trials) / sizeof(*trials);
 _Static_assert(sizeof(trials) / sizeof(*trials) <= MAX_TRIALS, "each has its outcome");
@@ -247,19 +255,22 @@ int trials_try_together(void)
 	size_t size;
 	int r = 0;
 
-	bytes = programs_task_work_plain() ? probe_all_bpf__elf_bytes(&size) : probe_all_impl_bpf__elf_bytes(&size);
+	bytes = programs_task_work_plain() ? probe_all_bpf__elf_bytes(&size)
+					   : probe_all_impl_bpf__elf_bytes(&size);
 	load_log_listen(&log);
 	o = bpf_object__open_mem(bytes, size, &opts);
 	if (!o)
 		r = -errno;
 	for (size_t i = 0; r == 0 && i < n_trials; i++)
 		if (trials[i].together)
-			r = bpf_program__set_autoload(bpf_object__find_program_by_name(o, trials[i].program), true);
+			r = bpf_program__set_autoload(
+				bpf_object__find_program_by_name(o, trials[i].program), true);
 	if (r == 0)
 		r = bpf_object__load(o);
 	for (size_t i = 0; r == 0 && i < n_trials; i++)
 		if (trials[i].together && trials[i].check)
-			r = trials[i].check(o, bpf_object__find_program_by_name(o, trials[i].program), &log);
+			r = trials[i].check(
+				o, bpf_object__find_program_by_name(o, trials[i].program), &log);
 	bpf_object__close(o);
 	load_log_listen(NULL);
 	return r;

@@ -66,14 +66,16 @@ int uprobes_try(int program_fd)
 	/* What is wrong with it is that "/" is no file. */
 	if (fd != -EBADF)
 		return fd < 0 ? fd : -EOPNOTSUPP;
-	/* The change that made processes of threads also refuses such process ids, before it looks for one. */
+	/* The change that made processes of threads also refuses such process ids, before it looks
+	 * for one. */
 	fd = link_many(program_fd, "/", nowhere, 1, -1);
 	if (fd >= 0)
 		(void)close(fd);
 	return fd == -EINVAL ? 0 : -EOPNOTSUPP;
 }
 
-/* What the object was opened as may be another file by now, or nothing in our own mount namespace: the descriptor is the file. */
+/* What the object was opened as may be another file by now, or nothing in our own mount namespace:
+ * the descriptor is the file. */
 static const char *path_of(const struct uprobes *u, char buf[PATH])
 {
 	if (u->path)
@@ -88,7 +90,8 @@ static const char *name_of(const struct uprobes *u)
 }
 
 /* Decides on a place. */
-static int look(const struct uprobes *u, const struct uprobe *p, uint64_t *ret_offset, uint64_t *ret_semaphore, struct error *e)
+static int look(const struct uprobes *u, const struct uprobe *p, uint64_t *ret_offset,
+		uint64_t *ret_semaphore, struct error *e)
 {
 	const struct elf_object *o = u->places->o;
 	int r = p->certain ? 0 : code_place_check(u->places, p->vaddr, e);
@@ -98,10 +101,14 @@ static int look(const struct uprobes *u, const struct uprobe *p, uint64_t *ret_o
 		return r;
 	*ret_semaphore = 0;
 	if (elf_object_vaddr_to_offset(o, p->vaddr, ret_offset) < 0)
-		return fail(e, ERANGE, "the address 0x%llx is not in the file %s", (unsigned long long)p->vaddr, name_of(u));
-	if (p->semaphore && (elf_object_is_code(o, p->semaphore) || elf_object_vaddr_to_offset(o, p->semaphore, ret_semaphore) < 0))
-		return fail(e, ERANGE, "the probe's semaphore 0x%llx is not in the data of %s", (unsigned long long)p->semaphore, name_of(u));
-	/* Its page is in memory then. Linux 6.18 warns (ext4_check_map_extents_env) where it has to read it for a probe. */
+		return fail(e, ERANGE, "the address 0x%llx is not in the file %s",
+			    (unsigned long long)p->vaddr, name_of(u));
+	if (p->semaphore && (elf_object_is_code(o, p->semaphore) ||
+			     elf_object_vaddr_to_offset(o, p->semaphore, ret_semaphore) < 0))
+		return fail(e, ERANGE, "the probe's semaphore 0x%llx is not in the data of %s",
+			    (unsigned long long)p->semaphore, name_of(u));
+	/* Its page is in memory then. Linux 6.18 warns (ext4_check_map_extents_env) where it has to
+	 * read it for a probe. */
 	(void)elf_object_read(o, p->vaddr, &byte, 1);
 	return 0;
 }
@@ -109,13 +116,19 @@ static int look(const struct uprobes *u, const struct uprobe *p, uint64_t *ret_o
 static int refused(const struct uprobes *u, const struct uprobe *p, int err, struct error *e)
 {
 	if (err == -EPERM || err == -EACCES)
-		return fail(e, -err, "not allowed to put probes into %s: run as root (sudo cozbpf ...) or with CAP_BPF and CAP_PERFMON", name_of(u));
-	return fail(e, -err, "cannot put a probe at 0x%llx of %s: %s", (unsigned long long)p->vaddr, name_of(u), strerror(-err));
+		return fail(e, -err,
+			    "not allowed to put probes into %s: run as root (sudo cozbpf ...) or "
+			    "with CAP_BPF and CAP_PERFMON",
+			    name_of(u));
+	return fail(e, -err, "cannot put a probe at 0x%llx of %s: %s", (unsigned long long)p->vaddr,
+		    name_of(u), strerror(-err));
 }
 
-int uprobe_attach(const struct uprobes *u, size_t i, const struct bpf_program *program, struct bpf_link **ret, struct error *e)
+int uprobe_attach(const struct uprobes *u, size_t i, const struct bpf_program *program,
+		  struct bpf_link **ret, struct error *e)
 {
-	LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = u->all[i].cookie, .retprobe = u->all[i].replaces_return);
+	LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = u->all[i].cookie,
+		    .retprobe = u->all[i].replaces_return);
 	uint64_t offset, semaphore;
 	struct bpf_link *link;
 	char path[PATH];
@@ -124,7 +137,8 @@ int uprobe_attach(const struct uprobes *u, size_t i, const struct bpf_program *p
 	if (r < 0)
 		return r;
 	opts.ref_ctr_offset = semaphore;
-	link = bpf_program__attach_uprobe_opts(program, u->pid ? uprobe_process(u->pid) : -1, path_of(u, path), offset, &opts);
+	link = bpf_program__attach_uprobe_opts(program, u->pid ? uprobe_process(u->pid) : -1,
+					       path_of(u, path), offset, &opts);
 	if (!link)
 		return refused(u, &u->all[i], -errno, e);
 	*ret = link;
@@ -145,6 +159,7 @@ int uprobes_link(const struct uprobes *u, const struct bpf_program *program, str
 	}
 	if (r < 0)
 		return r;
-	fd = link_many(bpf_program__fd(program), path_of(u, path), numbers, u->n, u->pid && uprobe_process(u->pid) > 0 ? u->pid : 0);
+	fd = link_many(bpf_program__fd(program), path_of(u, path), numbers, u->n,
+		       u->pid && uprobe_process(u->pid) > 0 ? u->pid : 0);
 	return fd < 0 ? refused(u, &u->all[0], fd, e) : fd;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Probes on instructions of programs. Nothing else in the product places one, so that what is decided here holds for all: a probe stands only where
- * an instruction surely begins (elf/code_place.h). Links that hold many (Linux 6.6) are made by bpf(2) itself, since libbpf 1.1 has no call for them.
+/* Probes on instructions of programs. Nothing else in the product places one, so that what is
+ * decided here holds for all: a probe stands only where an instruction surely begins
+ * (elf/code_place.h). Links that hold many (Linux 6.6) are made by bpf(2) itself, since libbpf 1.1
+ * has no call for them.
  */
 #pragma once
 
@@ -14,34 +16,40 @@ struct bpf_program;
 struct code_places;
 struct error;
 
-#define UPROBE_MULTI 48 /* BPF_TRACE_UPROBE_MULTI: what a program must be loaded for whose links hold many */
+#define UPROBE_MULTI \
+	48 /* BPF_TRACE_UPROBE_MULTI: what a program must be loaded for whose links hold many */
 
 struct uprobe {
 	uint64_t vaddr;	    /* in the object's own numbering */
 	uint64_t semaphore; /* address of a count to keep above 0 meanwhile; 0: none */
 	uint64_t cookie;
-	bool replaces_return; /* it stands at a function's begin and is passed at its return; in uprobe_attach alone. Kills threads that return on
-			       * another one's stack */
-	bool certain;	      /* that an instruction begins there: code_place_check has said so, or a thread was found there */
+	bool replaces_return; /* it stands at a function's begin and is passed at its return; in
+			       * uprobe_attach alone. Kills threads that return on another one's
+			       * stack */
+	bool certain; /* that an instruction begins there: code_place_check has said so, or a thread
+			 was found there */
 };
 
 struct uprobes {
 	struct code_places *places; /* the object, and what is known of it */
 	const char *path;	    /* of the file; NULL: what the object was opened as */
 	const char *name;	    /* what errors call it; NULL: as the object */
-	pid_t pid;		    /* as far as uprobe_process knows one; 0: all processes that map it */
+	pid_t pid; /* as far as uprobe_process knows one; 0: all processes that map it */
 	const struct uprobe *all;
 	size_t n;
 };
 
-/* One probe of @u, number @i, that calls @program. *ret is the caller's. -EINVAL: no instruction begins there; -ERANGE: it is not in the file; else
- * what the kernel says. @e names the place. */
-int uprobe_attach(const struct uprobes *u, size_t i, const struct bpf_program *program, struct bpf_link **ret, struct error *e);
+/* One probe of @u, number @i, that calls @program. *ret is the caller's. -EINVAL: no instruction
+ * begins there; -ERANGE: it is not in the file; else what the kernel says. @e names the place. */
+int uprobe_attach(const struct uprobes *u, size_t i, const struct bpf_program *program,
+		  struct bpf_link **ret, struct error *e);
 /* All of them in one link: a descriptor, or a negative errno as above. */
 int uprobes_link(const struct uprobes *u, const struct bpf_program *program, struct error *e);
-/* What names the process @pid to the kernel when it places probes: @pid, or -1 for all processes. The kernel compares with the memory of the first
- * thread, which is gone once that thread has ended. So each program of a probe looks itself at the process that runs it. */
+/* What names the process @pid to the kernel when it places probes: @pid, or -1 for all processes.
+ * The kernel compares with the memory of the first thread, which is gone once that thread has
+ * ended. So each program of a probe looks itself at the process that runs it. */
 pid_t uprobe_process(pid_t pid);
-/* Has this kernel such links, for whole processes? Before 6.10, and in stable kernels without the fix, they follow one thread only.
+/* Has this kernel such links, for whole processes? Before 6.10, and in stable kernels without the
+ * fix, they follow one thread only.
  * @program_fd: a program loaded for it. 0 or a negative errno. */
 int uprobes_try(int program_fd);

@@ -63,7 +63,8 @@ static const char *part_end(const char *text, const char *from)
 }
 
 /* The parts between commas, the caller's; *ret_n of them, at most MAX_PARTS + 1. */
-static int split(const char *text, const char *from, char *parts[MAX_PARTS + 1], size_t *ret_n, struct error *e)
+static int split(const char *text, const char *from, char *parts[MAX_PARTS + 1], size_t *ret_n,
+		 struct error *e)
 {
 	const char *end;
 
@@ -88,7 +89,9 @@ static const char *parse_argument(const char *text, unsigned int *ret)
 
 static int parse_key(const char *text, const char *part, struct latency_spec *l, struct error *e)
 {
-	const char *rest = starts_with(part, KEY) ? parse_argument(part + strlen(KEY), &l->arguments[0]) : NULL;
+	const char *rest = starts_with(part, KEY)
+				   ? parse_argument(part + strlen(KEY), &l->arguments[0])
+				   : NULL;
 
 	l->arguments[1] = l->arguments[0];
 	if (rest && *rest == ':')
@@ -96,7 +99,8 @@ static int parse_key(const char *text, const char *part, struct latency_spec *l,
 	if (rest && !*rest)
 		return 0;
 	return fail(e, EINVAL,
-		    "--latency '%s': '%s' is no key; allowed are key=argN and key=argN:argM, arg1 (a function's first "
+		    "--latency '%s': '%s' is no key; allowed are key=argN and key=argN:argM, arg1 "
+		    "(a function's first "
 		    "argument) to arg%d",
 		    text, part, ABI_MAX_ARGUMENT);
 }
@@ -113,7 +117,8 @@ static void reword(struct error *e, const char *prefix, const char *name, const 
 		(void)fail(e, EINVAL, "--latency %s, %s%s", name, what, rest);
 }
 
-static int parse_end(const char *text, const char *part, bool is_end, struct latency_spec *l, struct error *e)
+static int parse_end(const char *text, const char *part, bool is_end, struct latency_spec *l,
+		     struct error *e)
 {
 	const char *what = is_end ? "END" : "BEGIN";
 	struct point_spec *ret = &l->ends[is_end];
@@ -121,10 +126,12 @@ static int parse_end(const char *text, const char *part, bool is_end, struct lat
 	int r;
 
 	if (!*part || starts_with(part, KEY))
-		return fail(e, EINVAL, "--latency '%s': %s is missing; allowed is %s", text, what, FORM);
+		return fail(e, EINVAL, "--latency '%s': %s is missing; allowed is %s", text, what,
+			    FORM);
 	if (starts_with(part, "sampled:"))
 		return fail(e, EINVAL,
-			    "--latency '%s': %s cannot be sampled:, whose visits are not seen one by one; use FILE:LINE or "
+			    "--latency '%s': %s cannot be sampled:, whose visits are not seen one "
+			    "by one; use FILE:LINE or "
 			    "FUNCTION",
 			    text, what);
 	r = point_spec_parse(part, ret, e);
@@ -133,10 +140,17 @@ static int parse_end(const char *text, const char *part, bool is_end, struct lat
 		return r;
 	}
 	if (strcmp(ret->name, part) != 0)
-		return fail(e, EINVAL, "--latency '%s': %s has a name of its own, '%s'; only the whole has one: %s", text, what, ret->name, FORM);
+		return fail(e, EINVAL,
+			    "--latency '%s': %s has a name of its own, '%s'; only the whole has "
+			    "one: %s",
+			    text, what, ret->name, FORM);
 	/* Elsewhere the registers hold what the code before left there. */
-	if (keyed && ((ret->kind != POINT_FUNCTION && ret->kind != POINT_BINARY_FUNCTION) || strstr(part, "%return")))
-		return fail(e, EINVAL, "--latency '%s': a key is an argument of a function, and '%s' is not the entry of one", text, part);
+	if (keyed && ((ret->kind != POINT_FUNCTION && ret->kind != POINT_BINARY_FUNCTION) ||
+		      strstr(part, "%return")))
+		return fail(e, EINVAL,
+			    "--latency '%s': a key is an argument of a function, and '%s' is not "
+			    "the entry of one",
+			    text, part);
 	return 0;
 }
 
@@ -151,12 +165,14 @@ static int set_name(struct point_spec *p, const char *name, const char *suffix)
 	return 0;
 }
 
-static int parse_parts(const char *text, char *const parts[], size_t n, struct latency_spec *l, struct error *e)
+static int parse_parts(const char *text, char *const parts[], size_t n, struct latency_spec *l,
+		       struct error *e)
 {
 	int r = 0;
 
 	if (n > MAX_PARTS)
-		return fail(e, EINVAL, "--latency '%s': too many commas; allowed is %s", text, FORM);
+		return fail(e, EINVAL, "--latency '%s': too many commas; allowed is %s", text,
+			    FORM);
 	if (n == MAX_PARTS)
 		r = parse_key(text, parts[2], l, e);
 	if (r == 0)
@@ -182,7 +198,10 @@ int latency_spec_parse(const char *text, struct latency_spec *ret, struct error 
 	int r;
 
 	if (text[name] != '=' || name == 0)
-		return fail(e, EINVAL, "--latency '%s': it begins with no name (letters, digits, '_', '.', '-') and '='; allowed is %s", text, FORM);
+		return fail(e, EINVAL,
+			    "--latency '%s': it begins with no name (letters, digits, '_', '.', "
+			    "'-') and '='; allowed is %s",
+			    text, FORM);
 	l.name = strndup(text, name);
 	r = l.name ? split(text, text + name + 1, parts, &n, e) : fail(e, ENOMEM, "out of memory");
 	if (r == 0)
@@ -217,24 +236,30 @@ void latency_reword(const char *name, struct error *e)
 	}
 }
 
-int option_add_latency(void *target, const struct option_row *row, const char *value, struct error *e)
+int option_add_latency(void *target, const struct option_row *row, const char *value,
+		       struct error *e)
 {
 	_cleanup_(latency_spec_free) struct latency_spec spec = {0};
 	struct run_options *o = target;
 	int r;
 
 	if (o->n_latencies == ABI_MAX_LATENCIES || o->n_points + 2 > ABI_MAX_POINTS)
-		return fail(e, E2BIG, "--%s '%s': allowed are at most %d latency points, and with their two ends %d points in all", row->name, value,
-			    ABI_MAX_LATENCIES, ABI_MAX_POINTS);
+		return fail(e, E2BIG,
+			    "--%s '%s': allowed are at most %d latency points, and with their two "
+			    "ends %d points in all",
+			    row->name, value, ABI_MAX_LATENCIES, ABI_MAX_POINTS);
 	r = latency_spec_parse(value, &spec, e);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < o->n_points; i++)
 		if (strcmp(o->points[i].name, spec.name) == 0)
-			return fail(e, EEXIST, "--%s '%s': there is a point of this name; choose another", row->name, value);
+			return fail(e, EEXIST,
+				    "--%s '%s': there is a point of this name; choose another",
+				    row->name, value);
 	if (array_room(o->latencies, o->n_latencies) < 0)
 		return fail(e, ENOMEM, "out of memory");
-	o->latencies[o->n_latencies++] = (struct run_latency){o->n_points, {spec.arguments[0], spec.arguments[1]}};
+	o->latencies[o->n_latencies++] =
+		(struct run_latency){o->n_points, {spec.arguments[0], spec.arguments[1]}};
 	for (size_t i = 0; i < 2 && r == 0; i++)
 		r = run_options_add_point(o, &spec.ends[i], e);
 	return r;

@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* getopt returns this plus the row's index for a long option, so that a letter and a row never collide. */
+/* getopt returns this plus the row's index for a long option, so that a letter and a row never
+ * collide. */
 #define ROW_BASE 256
 #define HELP_COLUMN 28
 
@@ -62,7 +63,8 @@ static const struct option_row *row_of(const struct option_row *rows, size_t n, 
 }
 
 /* @word is what the user wrote, "--progess=x" or "-x" inside a cluster (then @letter). */
-static int unknown_option(const struct option_row *rows, size_t n, const char *word, int letter, struct error *e)
+static int unknown_option(const struct option_row *rows, size_t n, const char *word, int letter,
+			  struct error *e)
 {
 	_cleanup_free_ const char **names = NULL;
 	_cleanup_free_ char *name = NULL;
@@ -88,14 +90,16 @@ static int unknown_option(const struct option_row *rows, size_t n, const char *w
 		}
 	}
 	if (second)
-		return fail(e, EINVAL, "option '--%s' is ambiguous: --%s or --%s", name, first, second);
+		return fail(e, EINVAL, "option '--%s' is ambiguous: --%s or --%s", name, first,
+			    second);
 	near = suggest(name, names);
 	if (near)
 		return fail(e, EINVAL, "unknown option '--%s'; did you mean --%s?", name, near);
 	return fail(e, EINVAL, "unknown option '--%s'; --help lists the options", name);
 }
 
-static int bad_option(const struct option_row *rows, size_t n, char **argv, int at, int opt, struct error *e)
+static int bad_option(const struct option_row *rows, size_t n, char **argv, int at, int opt,
+		      struct error *e)
 {
 	const struct option_row *row = row_of(rows, n, optopt);
 	const char *word = argv[at];
@@ -109,7 +113,8 @@ static int bad_option(const struct option_row *rows, size_t n, char **argv, int 
 	return unknown_option(rows, n, word, strncmp(word, "--", 2) == 0 ? 0 : optopt, e);
 }
 
-int options_parse(const struct option_row *rows, size_t n, void *target, int argc, char **argv, int *ret_first, struct error *e)
+int options_parse(const struct option_row *rows, size_t n, void *target, int argc, char **argv,
+		  int *ret_first, struct error *e)
 {
 	_cleanup_(free_tables) struct getopt_tables t = {};
 	int r = make_tables(rows, n, &t);
@@ -186,26 +191,31 @@ int option_flag(void *target, const struct option_row *row, const char *value, s
 	return 0;
 }
 
-int option_unsigned(const struct option_row *row, const char *value, uint64_t min, uint64_t max, uint64_t *ret, struct error *e)
+int option_unsigned(const struct option_row *row, const char *value, uint64_t min, uint64_t max,
+		    uint64_t *ret, struct error *e)
 {
 	uint64_t v = 0;
 	bool good = *value != '\0';
 
 	for (const char *c = value; *c && good; c++)
-		good = *c >= '0' && *c <= '9' && !__builtin_mul_overflow(v, (uint64_t)10, &v) && !__builtin_add_overflow(v, (uint64_t)(*c - '0'), &v);
+		good = *c >= '0' && *c <= '9' && !__builtin_mul_overflow(v, (uint64_t)10, &v) &&
+		       !__builtin_add_overflow(v, (uint64_t)(*c - '0'), &v);
 	if (!good || v < min || v > max)
-		return fail(e, EINVAL, "--%s '%s': allowed are whole numbers from %llu to %llu", row->name, value, (unsigned long long)min,
-			    (unsigned long long)max);
+		return fail(e, EINVAL, "--%s '%s': allowed are whole numbers from %llu to %llu",
+			    row->name, value, (unsigned long long)min, (unsigned long long)max);
 	*ret = v;
 	return 0;
 }
 
-int option_real(const struct option_row *row, const char *value, double min, double max, double *ret, struct error *e)
+int option_real(const struct option_row *row, const char *value, double min, double max,
+		double *ret, struct error *e)
 {
-	/* Checked by hand: strtod also takes hexadecimal, exponents, "inf", "nan" and leading space. */
+	/* Checked by hand: strtod also takes hexadecimal, exponents, "inf", "nan" and leading
+	 * space. */
 	size_t whole = strspn(value, "0123456789");
 	size_t fraction = value[whole] == '.' ? strspn(value + whole + 1, "0123456789") : 0;
-	bool good = whole + fraction > 0 && whole + fraction <= 18 && value[whole + (value[whole] == '.') + fraction] == '\0';
+	bool good = whole + fraction > 0 && whole + fraction <= 18 &&
+		    value[whole + (value[whole] == '.') + fraction] == '\0';
 	double v = 0, scale = 1;
 
 	for (const char *c = value; good && *c; c++) {
@@ -217,7 +227,8 @@ int option_real(const struct option_row *row, const char *value, double min, dou
 	}
 	v /= scale;
 	if (!good || v < min || v > max)
-		return fail(e, EINVAL, "--%s '%s': allowed are numbers from %.10g to %.10g", row->name, value, min, max);
+		return fail(e, EINVAL, "--%s '%s': allowed are numbers from %.10g to %.10g",
+			    row->name, value, min, max);
 	*ret = v;
 	return 0;
 }
@@ -233,7 +244,8 @@ int option_choice(void *target, const struct option_row *row, const char *value,
 			*(unsigned int *)((char *)target + row->offset) = i;
 			return 0;
 		}
-		(void)snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s", i ? ", " : "", choices[i]);
+		(void)snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s%s",
+			       i ? ", " : "", choices[i]);
 	}
 	return fail(e, EINVAL, "--%s '%s': allowed are %s", row->name, value, list);
 }

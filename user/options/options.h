@@ -16,10 +16,11 @@ struct option_row {
 	const char *help; /* '\n' starts a new line; NULL: not listed */
 	/* Stores @value (NULL for an option without one) in @target. Negative errno with @e set. */
 	int (*set)(void *target, const struct option_row *row, const char *value, struct error *e);
-	size_t offset;		    /* of the field in @target, for setters that serve several rows */
-	unsigned int not_for;	    /* a bit for each command that shares the table but does not have the option */
-	bool expert;		    /* listed apart: its default suits nearly all programs */
-	double min, max;	    /* of a number, for setters that serve several rows */
+	size_t offset;	      /* of the field in @target, for setters that serve several rows */
+	unsigned int not_for; /* a bit for each command that shares the table but does not have the
+				 option */
+	bool expert;	      /* listed apart: its default suits nearly all programs */
+	double min, max;      /* of a number, for setters that serve several rows */
 	const char *const *choices; /* of option_choice: NULL-terminated */
 };
 
@@ -29,9 +30,11 @@ struct option_words {
 	size_t n;
 };
 
-/* Reads options up to the first word that is none, "--" or Coz's "---"; *ret_first is the index of the word after them. Abbreviated
- * long names are taken where they are unique. -EINVAL with @e naming the option and, if one is near, what may have been meant. */
-int options_parse(const struct option_row *rows, size_t n, void *target, int argc, char **argv, int *ret_first, struct error *e);
+/* Reads options up to the first word that is none, "--" or Coz's "---"; *ret_first is the index of
+ * the word after them. Abbreviated long names are taken where they are unique. -EINVAL with @e
+ * naming the option and, if one is near, what may have been meant. */
+int options_parse(const struct option_row *rows, size_t n, void *target, int argc, char **argv,
+		  int *ret_first, struct error *e);
 /* The listed options, one or more lines each; those for experts under a heading of their own. */
 void options_help(FILE *out, const struct option_row *rows, size_t n);
 
@@ -40,7 +43,10 @@ int option_flag(void *target, const struct option_row *row, const char *value, s
 /* A setter for one of @row->choices: the enum at @row->offset becomes its index. */
 int option_choice(void *target, const struct option_row *row, const char *value, struct error *e);
 
-/* Values. @e names the option, the value and what is allowed. Numbers are decimal, whole text, no sign. */
-int option_unsigned(const struct option_row *row, const char *value, uint64_t min, uint64_t max, uint64_t *ret, struct error *e);
+/* Values. @e names the option, the value and what is allowed. Numbers are decimal, whole text, no
+ * sign. */
+int option_unsigned(const struct option_row *row, const char *value, uint64_t min, uint64_t max,
+		    uint64_t *ret, struct error *e);
 /* With a fraction ("0.5"); no exponent, no "inf". */
-int option_real(const struct option_row *row, const char *value, double min, double max, double *ret, struct error *e);
+int option_real(const struct option_row *row, const char *value, double min, double max,
+		double *ret, struct error *e);

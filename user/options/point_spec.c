@@ -11,7 +11,9 @@
 
 /* Longer than any symbol that a linker writes, and short enough for a message. */
 #define POINT_TEXT_MAX 4096
-#define SUPPORTED "FUNCTION, BINARY:FUNCTION[+OFFSET], FUNCTION%%return, FILE:LINE, usdt:, syscall:, tracepoint: and sampled:"
+#define SUPPORTED                                                                            \
+	"FUNCTION, BINARY:FUNCTION[+OFFSET], FUNCTION%%return, FILE:LINE, usdt:, syscall:, " \
+	"tracepoint: and sampled:"
 #define NAME_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
 #define DIGITS "0123456789"
 
@@ -31,7 +33,8 @@ static char *copy(const char *from, const char *end)
 }
 
 /* Splits "NAME=WHERE". 0: *ret_where is WHERE, *ret_name_len the length of NAME or 0. */
-static int split_name(const char *text, size_t *ret_name_len, const char **ret_where, struct error *e)
+static int split_name(const char *text, size_t *ret_name_len, const char **ret_where,
+		      struct error *e)
 {
 	const char *equals = strchr(text, '=');
 	size_t n;
@@ -45,10 +48,13 @@ static int split_name(const char *text, size_t *ret_name_len, const char **ret_w
 	if (n == 0)
 		return fail(e, EINVAL, "--progress '%s': the name before '=' is empty", text);
 	if (strspn(text, NAME_CHARS) < n) {
-		/* Before '=', these belong to a C++ or Rust function or to a path; anything else was meant as a name. */
+		/* Before '=', these belong to a C++ or Rust function or to a path; anything else
+		 * was meant as a name. */
 		if (strcspn(text, ":<>()[]{}~*&+/%!^|,$@") < n)
 			return 0;
-		return fail(e, EINVAL, "--progress '%s': a name has letters, digits, '_', '.' and '-' only", text);
+		return fail(e, EINVAL,
+			    "--progress '%s': a name has letters, digits, '_', '.' and '-' only",
+			    text);
 	}
 	*ret_name_len = n;
 	*ret_where = equals + 1;
@@ -68,7 +74,8 @@ static const char *last_separator(const char *where)
 	return NULL;
 }
 
-static int parse_line(const char *text, const char *where, const char *colon, struct point_spec *p, struct error *e)
+static int parse_line(const char *text, const char *where, const char *colon, struct point_spec *p,
+		      struct error *e)
 {
 	const char *left = colon;
 	uint64_t line = 0;
@@ -76,11 +83,14 @@ static int parse_line(const char *text, const char *where, const char *colon, st
 	for (const char *c = colon + 1; *c && line <= UINT32_MAX; c++)
 		line = line * 10 + (uint64_t)(*c - '0');
 	if (line == 0 || line > UINT32_MAX)
-		return fail(e, EINVAL, "--progress '%s': lines are numbered from 1 to %u", text, UINT32_MAX);
+		return fail(e, EINVAL, "--progress '%s': lines are numbered from 1 to %u", text,
+			    UINT32_MAX);
 	while (left > where && strchr(DIGITS, left[-1]))
 		left--;
 	if (left < colon && left > where + 1 && left[-1] == ':' && left[-2] != ':')
-		return fail(e, EINVAL, "--progress '%s': a column is not part of FILE:LINE; write %.*s", text, (int)(colon - where), where);
+		return fail(e, EINVAL,
+			    "--progress '%s': a column is not part of FILE:LINE; write %.*s", text,
+			    (int)(colon - where), where);
 	p->kind = POINT_FILE_LINE;
 	p->line = (uint32_t)line;
 	p->file = strndup(where, (size_t)(colon - where));
@@ -88,23 +98,31 @@ static int parse_line(const char *text, const char *where, const char *colon, st
 }
 
 /* FUNCTION[+OFFSET] or FUNCTION%return. A '+' without a digit behind it is an operator's. */
-static int parse_function(const char *text, const char *function, struct point_spec *p, struct error *e)
+static int parse_function(const char *text, const char *function, struct point_spec *p,
+			  struct error *e)
 {
 	size_t n = without_return(function);
 	const char *plus = memrchr(function, '+', n);
 
 	p->at_return = function[n];
 	if (n == 0)
-		return fail(e, EINVAL, "--progress '%s': no function stands before %s", text, RETURN);
+		return fail(e, EINVAL, "--progress '%s': no function stands before %s", text,
+			    RETURN);
 	if (plus && plus > function && plus[1] && strchr(DIGITS, plus[1])) {
 		char *end;
 
 		errno = 0;
 		p->offset = strtoull(plus + 1, &end, strncasecmp(plus + 1, "0x", 2) == 0 ? 16 : 10);
 		if (end != function + n || errno || p->offset > INT32_MAX)
-			return fail(e, EINVAL, "--progress '%s': the offset behind '+' is a number of bytes, 12 or 0xc", text);
+			return fail(e, EINVAL,
+				    "--progress '%s': the offset behind '+' is a number of bytes, "
+				    "12 or 0xc",
+				    text);
 		if (p->at_return)
-			return fail(e, EINVAL, "--progress '%s': only a whole function returns; leave out the offset or %s", text, RETURN);
+			return fail(e, EINVAL,
+				    "--progress '%s': only a whole function returns; leave out the "
+				    "offset or %s",
+				    text, RETURN);
 		n = (size_t)(plus - function);
 	}
 	p->function = strndup(function, n);
@@ -123,13 +141,19 @@ static int parse_usdt(const char *text, const char *where, struct point_spec *p,
 	const char *end = where + strlen(where), *name = strrchr(where, ':'), *provider;
 
 	provider = name ? memrchr(where, ':', (size_t)(name - where)) : NULL;
-	if (!name || !is_word(name + 1, end) || !is_word(provider ? provider + 1 : where, name) || provider == where)
-		return fail(e, EINVAL, "--progress '%s': a USDT probe is written usdt:PROVIDER:NAME or usdt:BINARY:PROVIDER:NAME", text);
+	if (!name || !is_word(name + 1, end) || !is_word(provider ? provider + 1 : where, name) ||
+	    provider == where)
+		return fail(e, EINVAL,
+			    "--progress '%s': a USDT probe is written usdt:PROVIDER:NAME or "
+			    "usdt:BINARY:PROVIDER:NAME",
+			    text);
 	p->kind = POINT_USDT;
 	p->event = strdup(name + 1);
 	p->provider = provider ? copy(provider + 1, name) : copy(where, name);
 	p->binary = provider ? copy(where, provider) : NULL;
-	return p->event && p->provider && (p->binary || !provider) ? 0 : fail(e, ENOMEM, "out of memory");
+	return p->event && p->provider && (p->binary || !provider)
+		       ? 0
+		       : fail(e, ENOMEM, "out of memory");
 }
 
 /* NAME[%return] */
@@ -138,7 +162,10 @@ static int parse_syscall(const char *text, const char *where, struct point_spec 
 	size_t n = without_return(where);
 
 	if (!is_word(where, where + n))
-		return fail(e, EINVAL, "--progress '%s': a system call is written syscall:NAME or syscall:NAME%s", text, RETURN);
+		return fail(
+			e, EINVAL,
+			"--progress '%s': a system call is written syscall:NAME or syscall:NAME%s",
+			text, RETURN);
 	p->kind = POINT_SYSCALL;
 	p->at_return = where[n];
 	p->event = strndup(where, n);
@@ -146,12 +173,16 @@ static int parse_syscall(const char *text, const char *where, struct point_spec 
 }
 
 /* CATEGORY:NAME */
-static int parse_tracepoint(const char *text, const char *where, struct point_spec *p, struct error *e)
+static int parse_tracepoint(const char *text, const char *where, struct point_spec *p,
+			    struct error *e)
 {
 	const char *colon = strchr(where, ':');
 
 	if (!colon || !is_word(where, colon) || !is_word(colon + 1, where + strlen(where)))
-		return fail(e, EINVAL, "--progress '%s': a kernel tracepoint is written tracepoint:CATEGORY:NAME", text);
+		return fail(
+			e, EINVAL,
+			"--progress '%s': a kernel tracepoint is written tracepoint:CATEGORY:NAME",
+			text);
 	p->kind = POINT_TRACEPOINT;
 	p->provider = copy(where, colon);
 	p->event = strdup(colon + 1);
@@ -167,7 +198,8 @@ static bool is_library(const char *name)
 	return false;
 }
 
-/* A library's function without a name is called after its place there, which reads like an offset: "libz.so.1+0x2f40". */
+/* A library's function without a name is called after its place there, which reads like an offset:
+ * "libz.so.1+0x2f40". */
 static int library_of_place(struct point_spec *p, struct error *e)
 {
 	if (!p->offset || !is_library(p->function))
@@ -182,9 +214,11 @@ static int parse_sampled(const char *text, const char *where, struct point_spec 
 	const char *colon = last_separator(where), *right = colon ? colon + 1 : where;
 	int r;
 
-	if (!*right || colon == where || (strchr(DIGITS, *right) && (!colon || strspn(right, DIGITS) != strlen(right))))
+	if (!*right || colon == where ||
+	    (strchr(DIGITS, *right) && (!colon || strspn(right, DIGITS) != strlen(right))))
 		return fail(e, EINVAL,
-			    "--progress '%s': samples are counted of a line or a function: sampled:FILE:LINE, "
+			    "--progress '%s': samples are counted of a line or a function: "
+			    "sampled:FILE:LINE, "
 			    "sampled:[BINARY:]FUNCTION",
 			    text);
 	if (strchr(DIGITS, *right)) {
@@ -195,8 +229,10 @@ static int parse_sampled(const char *text, const char *where, struct point_spec 
 	p->kind = POINT_SAMPLED_FUNCTION;
 	r = parse_function(text, right, p, e);
 	if (r == 0 && p->at_return)
-		return fail(e, EINVAL, "--progress '%s': samples are counted of a whole function; leave out what stands behind %s", text,
-			    p->function);
+		return fail(e, EINVAL,
+			    "--progress '%s': samples are counted of a whole function; leave out "
+			    "what stands behind %s",
+			    text, p->function);
 	if (r < 0 || !colon)
 		return r < 0 ? r : library_of_place(p, e);
 	p->binary = copy(where, colon);
@@ -219,7 +255,8 @@ static int parse_where(const char *text, const char *where, struct point_spec *p
 	int r;
 
 	if (!*where)
-		return fail(e, EINVAL, "--progress '%s': no place is named; allowed are " SUPPORTED, text);
+		return fail(e, EINVAL, "--progress '%s': no place is named; allowed are " SUPPORTED,
+			    text);
 	for (size_t i = 0; i < sizeof(prefixed) / sizeof(prefixed[0]); i++)
 		if (strncmp(where, prefixed[i].prefix, strlen(prefixed[i].prefix)) == 0)
 			return prefixed[i].parse(text, where + strlen(prefixed[i].prefix), p, e);
@@ -234,13 +271,20 @@ static int parse_where(const char *text, const char *where, struct point_spec *p
 	}
 	right = colon + 1;
 	if (colon == where || !*right)
-		return fail(e, EINVAL, "--progress '%s': nothing stands %s ':'; allowed are " SUPPORTED, text, *right ? "before" : "behind");
+		return fail(e, EINVAL,
+			    "--progress '%s': nothing stands %s ':'; allowed are " SUPPORTED, text,
+			    *right ? "before" : "behind");
 	if (strspn(right, DIGITS) == strlen(right))
 		return parse_line(text, where, colon, p, e);
 	if (strspn(right, DIGITS) == without_return(right) && strchr(DIGITS, *right))
-		return fail(e, EINVAL, "--progress '%s': a line does not return; name the function: FUNCTION%s", text, RETURN);
+		return fail(
+			e, EINVAL,
+			"--progress '%s': a line does not return; name the function: FUNCTION%s",
+			text, RETURN);
 	if (strchr(DIGITS, *right))
-		return fail(e, EINVAL, "--progress '%s': '%s' is neither a line number nor a function", text, right);
+		return fail(e, EINVAL,
+			    "--progress '%s': '%s' is neither a line number nor a function", text,
+			    right);
 	p->kind = POINT_BINARY_FUNCTION;
 	p->binary = copy(where, colon);
 	if (!p->binary)
@@ -256,11 +300,13 @@ int point_spec_parse(const char *text, struct point_spec *ret, struct error *e)
 	int r;
 
 	if (strnlen(text, POINT_TEXT_MAX + 1) > POINT_TEXT_MAX)
-		return fail(e, EINVAL, "--progress: the point is longer than %d bytes", POINT_TEXT_MAX);
+		return fail(e, EINVAL, "--progress: the point is longer than %d bytes",
+			    POINT_TEXT_MAX);
 	/* The name goes into files whose text form has no escaping. */
 	for (const char *c = text; *c; c++)
 		if ((unsigned char)*c < 0x20 || *c == 0x7f)
-			return fail(e, EINVAL, "--progress '%s': control characters are not allowed", text);
+			return fail(e, EINVAL,
+				    "--progress '%s': control characters are not allowed", text);
 	r = split_name(text, &name_len, &where, e);
 	if (r == 0)
 		r = parse_where(text, where, &p, e);

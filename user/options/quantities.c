@@ -25,7 +25,10 @@ static int with_unit(const char *value, const char *units, const uint64_t *facto
 		return -EINVAL;
 	for (size_t i = 0; i < digits; i++)
 		v = 10 * v + (uint64_t)(value[i] - '0');
-	return !v || __builtin_mul_overflow(v, unit ? factors[unit - units] : 1, ret) || *ret > INT64_MAX ? -EINVAL : 0;
+	return !v || __builtin_mul_overflow(v, unit ? factors[unit - units] : 1, ret) ||
+			       *ret > INT64_MAX
+		       ? -EINVAL
+		       : 0;
 }
 
 int option_set_span(void *target, const struct option_row *row, const char *value, struct error *e)
@@ -33,7 +36,8 @@ int option_set_span(void *target, const struct option_row *row, const char *valu
 	static const uint64_t factors[] = {1, 60, 3600, 86400, 7 * 86400};
 
 	if (with_unit(value, "smhdw", factors, (uint64_t *)((char *)target + row->offset)) < 0)
-		return fail(e, EINVAL, "--%s '%s': allowed are times such as 90s, 15m, 1h, 30d", row->name, value);
+		return fail(e, EINVAL, "--%s '%s': allowed are times such as 90s, 15m, 1h, 30d",
+			    row->name, value);
 	return 0;
 }
 
@@ -58,7 +62,8 @@ static bool moment(const char *text, uint64_t *ret_from, uint64_t *ret_to)
 	return false;
 }
 
-int option_range(const struct option_row *row, const char *value, uint64_t *ret_from, uint64_t *ret_to, struct error *e)
+int option_range(const struct option_row *row, const char *value, uint64_t *ret_from,
+		 uint64_t *ret_to, struct error *e)
 {
 	const char *dots = strstr(value, "..");
 	_cleanup_free_ char *first = strndup(value, dots ? (size_t)(dots - value) : strlen(value));
@@ -66,11 +71,12 @@ int option_range(const struct option_row *row, const char *value, uint64_t *ret_
 
 	if (!first)
 		return fail(e, ENOMEM, "out of memory");
-	if (!moment(first, ret_from, ret_to) || (dots && !moment(dots + 2, &unused, ret_to)) || *ret_to <= *ret_from)
-		return fail(
-			e, EINVAL,
-			"%s%s '%s': allowed are times of UTC such as 2026-11-27, 2026-11-27T07, 2026-11-27T07:30, or two of them with '..' between",
-			row ? "--" : "", row ? row->name : "", value);
+	if (!moment(first, ret_from, ret_to) || (dots && !moment(dots + 2, &unused, ret_to)) ||
+	    *ret_to <= *ret_from)
+		return fail(e, EINVAL,
+			    "%s%s '%s': allowed are times of UTC such as 2026-11-27, "
+			    "2026-11-27T07, 2026-11-27T07:30, or two of them with '..' between",
+			    row ? "--" : "", row ? row->name : "", value);
 	return 0;
 }
 
@@ -81,7 +87,9 @@ int option_set_since(void *target, const struct option_row *row, const char *val
 	if (moment(value, at, &to))
 		return 0;
 	if (option_set_span(target, row, value, NULL) < 0)
-		return fail(e, EINVAL, "--%s '%s': allowed are spans such as 30m, 1h, 7d, and times of UTC such as 2026-11-27 or 2026-11-27T07:30",
+		return fail(e, EINVAL,
+			    "--%s '%s': allowed are spans such as 30m, 1h, 7d, and times of UTC "
+			    "such as 2026-11-27 or 2026-11-27T07:30",
 			    row->name, value);
 	*at = now > *at ? now - *at : 0;
 	return 0;
@@ -92,7 +100,8 @@ int option_set_size(void *target, const struct option_row *row, const char *valu
 	static const uint64_t factors[] = {1ULL << 10, 1ULL << 20, 1ULL << 30, 1ULL << 40};
 
 	if (with_unit(value, "KMGT", factors, (uint64_t *)((char *)target + row->offset)) < 0)
-		return fail(e, EINVAL, "--%s '%s': allowed are sizes such as 200M, 1G", row->name, value);
+		return fail(e, EINVAL, "--%s '%s': allowed are sizes such as 200M, 1G", row->name,
+			    value);
 	return 0;
 }
 
@@ -146,7 +155,8 @@ static int add_line(struct option_file *f, char *line)
 		*value++ = '\0';
 	if (!*name)
 		return 0;
-	if (asprintf(&word, "--%s%s%s", trimmed(name), value ? "=" : "", value ? trimmed(value) : "") < 0)
+	if (asprintf(&word, "--%s%s%s", trimmed(name), value ? "=" : "",
+		     value ? trimmed(value) : "") < 0)
 		word = NULL;
 	return add_word(f, word);
 }
@@ -171,21 +181,28 @@ int option_file_read(const char *path, struct option_file *ret, struct error *e)
 	int fd = open_file(path, NULL), r;
 
 	if (fd < 0)
-		return fail(e, -fd, "cannot read '%s': %s", path, fd == -ENOEXEC ? "it is not a regular file" : strerror(-fd));
+		return fail(e, -fd, "cannot read '%s': %s", path,
+			    fd == -ENOEXEC ? "it is not a regular file" : strerror(-fd));
 	in = fdopen(fd, "r");
 	if (!in) {
 		(void)close(fd);
 		return fail(e, ENOMEM, "out of memory");
 	}
-	if (fstat(fd, &st) < 0 || (st.st_uid != 0 && st.st_uid != geteuid()) || st.st_mode & (S_IWGRP | S_IWOTH))
-		return fail(e, EPERM, "'%s' is not taken: it belongs to another user, or others may write to it", path);
+	if (fstat(fd, &st) < 0 || (st.st_uid != 0 && st.st_uid != geteuid()) ||
+	    st.st_mode & (S_IWGRP | S_IWOTH))
+		return fail(
+			e, EPERM,
+			"'%s' is not taken: it belongs to another user, or others may write to it",
+			path);
 	r = add_word(&f, strdup(path));
 	if (r == 0)
 		r = read_lines(&f, in);
 	if (r < 0) {
 		option_file_free(&f);
 		return fail(e, -r, "cannot read '%s': %s", path,
-			    r == -EINVAL ? "it has a line that is too long, or bytes that are no text" : strerror(-r));
+			    r == -EINVAL
+				    ? "it has a line that is too long, or bytes that are no text"
+				    : strerror(-r));
 	}
 	*ret = f;
 	return 0;

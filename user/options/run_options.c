@@ -16,7 +16,8 @@
 
 #define DEFAULT_COOL_OFF_MS 10
 #define DEFAULT_STEP_PERCENT 5
-/* The top ones are what emulators and tracing tools take, the bottom ones what programs number theirs from. */
+/* The top ones are what emulators and tracing tools take, the bottom ones what programs number
+ * theirs from. */
 #define DEFAULT_SIGNAL (SIGRTMAX - 4)
 
 bool color_wanted(enum color_when when, int fd)
@@ -32,7 +33,8 @@ bool color_wanted(enum color_when when, int fd)
 }
 
 /* The command's own options, those of run that it has as well, and @more, which validate has. */
-static struct option_row *rows_of(enum run_kind kind, const struct option_row *more, size_t n_more, size_t *ret_n)
+static struct option_row *rows_of(enum run_kind kind, const struct option_row *more, size_t n_more,
+				  size_t *ret_n)
 {
 	size_t n_own, n = 0;
 	const struct option_row *own = scope_option_rows(kind, &n_own);
@@ -65,18 +67,25 @@ void run_options_help(enum run_kind kind, FILE *out)
 		[RUN_LAUNCH] = "Usage: cozbpf run [OPTION]... [--] COMMAND [ARGUMENT]...\n"
 			       "Run COMMAND, try what faster lines would do, and report it.\n\n",
 		[RUN_ATTACH] = "Usage: cozbpf attach PID[,PID...] [OPTION]...\n"
-			       "Try what faster lines would do in processes that run already. They go on afterwards as before.\n\n",
-		[RUN_SYSTEM] = "Usage: cozbpf system --cgroup PATH | --uid USER | --comm GLOB | --exe PATH | --pid-tree PID ... [OPTION]...\n"
-			       "Try what faster lines would do in all processes of which everything holds that is asked. Those that\n"
-			       "come later join, the rest of the machine is left alone. Needs root.\n\n",
+			       "Try what faster lines would do in processes that run already. They "
+			       "go on afterwards as before.\n\n",
+		[RUN_SYSTEM] =
+			"Usage: cozbpf system --cgroup PATH | --uid USER | --comm GLOB | --exe "
+			"PATH | --pid-tree PID ... [OPTION]...\n"
+			"Try what faster lines would do in all processes of which everything holds "
+			"that is asked. Those that\n"
+			"come later join, the rest of the machine is left alone. Needs root.\n\n",
 	};
 	static const char *const examples[] = {
-		[RUN_LAUNCH] = "\nExample: how does each line of ./server bear on finished requests?\n"
-			       "  cozbpf run -p requests=finish_request -d 60 -- ./server --port 8080\n",
+		[RUN_LAUNCH] =
+			"\nExample: how does each line of ./server bear on finished requests?\n"
+			"  cozbpf run -p requests=finish_request -d 60 -- ./server --port 8080\n",
 		[RUN_ATTACH] = "\nExample: a minute of a server that runs, its workers included\n"
-			       "  sudo cozbpf attach $(pidof -s server) -p requests=finish_request -d 60\n",
+			       "  sudo cozbpf attach $(pidof -s server) -p requests=finish_request "
+			       "-d 60\n",
 		[RUN_SYSTEM] = "\nExample: a minute of all workers of a systemd unit\n"
-			       "  sudo cozbpf system --cgroup system.slice/server.service -p /usr/bin/server:finish_request -d 60\n",
+			       "  sudo cozbpf system --cgroup system.slice/server.service -p "
+			       "/usr/bin/server:finish_request -d 60\n",
 	};
 	(void)fputs(heads[kind], out);
 	run_options_list(kind, NULL, 0, out);
@@ -90,7 +99,8 @@ static bool is_file_line(const char *text)
 	size_t n = strlen(text);
 
 	(void)wait_of(text, &n);
-	return colon && colon > text && colon[1] && strspn(colon + 1, "0123456789") == n - (size_t)(colon + 1 - text);
+	return colon && colon > text && colon[1] &&
+	       strspn(colon + 1, "0123456789") == n - (size_t)(colon + 1 - text);
 }
 
 static bool has_latency(const struct run_options *o, const char *name)
@@ -103,36 +113,56 @@ static bool has_latency(const struct run_options *o, const char *name)
 
 static int check(const struct run_options *o, struct error *e)
 {
-	if (o->fixed_line && *o->fixed_line != '[' && o->granularity == RUN_BY_LINE && !is_file_line(o->fixed_line))
-		return fail(e, EINVAL, "--fixed-line '%s': allowed is FILE:LINE, or a function, but not with --granularity line", o->fixed_line);
-	if (o->sync == RUN_SYNC_PTHREAD && (o->scope.only || (o->scope.follow_given && o->scope.follow != FOLLOW_EXEC)))
-		return fail(e, EINVAL, "--sync pthread sees the calls of one process: leave out --only and --follow, or say --follow exec");
+	if (o->fixed_line && *o->fixed_line != '[' && o->granularity == RUN_BY_LINE &&
+	    !is_file_line(o->fixed_line))
+		return fail(e, EINVAL,
+			    "--fixed-line '%s': allowed is FILE:LINE, or a function, but not with "
+			    "--granularity line",
+			    o->fixed_line);
+	if (o->sync == RUN_SYNC_PTHREAD &&
+	    (o->scope.only || (o->scope.follow_given && o->scope.follow != FOLLOW_EXEC)))
+		return fail(e, EINVAL,
+			    "--sync pthread sees the calls of one process: leave out --only and "
+			    "--follow, or say --follow exec");
 	if (o->kind == RUN_ATTACH && !o->scope.n_pids)
-		return fail(e, EINVAL, "no process to attach to; cozbpf attach PID[,PID...] [OPTION]...");
+		return fail(e, EINVAL,
+			    "no process to attach to; cozbpf attach PID[,PID...] [OPTION]...");
 	if (o->kind == RUN_SYSTEM && !scope_options_has_rule(&o->scope))
-		return fail(e, EINVAL, "say which processes: --cgroup, --uid, --comm, --exe or --pid-tree, or several of them");
+		return fail(e, EINVAL,
+			    "say which processes: --cgroup, --uid, --comm, --exe or --pid-tree, or "
+			    "several of them");
 	if (o->status == RUN_STATUS_VIEW && !isatty(STDERR_FILENO))
-		return fail(e, EINVAL, "--status view: standard error is no terminal; --status plain prints lines");
+		return fail(e, EINVAL,
+			    "--status view: standard error is no terminal; --status plain prints "
+			    "lines");
 	for (size_t i = 0; i < o->n_stops; i++)
 		if (o->stops[i].kind == STOP_LATENCY && !has_latency(o, o->stops[i].name))
-			return fail(e, EINVAL, "--stop-if '%s': no --latency is called '%s'", o->stops[i].text, o->stops[i].name);
+			return fail(e, EINVAL, "--stop-if '%s': no --latency is called '%s'",
+				    o->stops[i].text, o->stops[i].name);
 	if (o->kind != RUN_LAUNCH)
 		return 0;
 	if (!o->command[0])
-		return fail(e, EINVAL, "no command to run; cozbpf run [OPTION]... [--] COMMAND [ARGUMENT]...");
+		return fail(e, EINVAL,
+			    "no command to run; cozbpf run [OPTION]... [--] COMMAND [ARGUMENT]...");
 	if (!*o->command[0])
 		return fail(e, EINVAL, "the command to run is an empty word");
 	if (o->repeat && o->runs)
-		return fail(e, EINVAL, "--repeat and --runs: choose one; --runs is for programs without a progress point");
+		return fail(e, EINVAL,
+			    "--repeat and --runs: choose one; --runs is for programs without a "
+			    "progress point");
 	if (o->runs && (o->duty || o->most_slowdown))
-		return fail(e, EINVAL, "--runs makes one experiment of each run: leave out --duty and --max-slowdown");
+		return fail(e, EINVAL,
+			    "--runs makes one experiment of each run: leave out --duty and "
+			    "--max-slowdown");
 	if (o->repeat == REPEAT_AUTO && !o->until_ci && !o->duration_ns)
-		return fail(e, EINVAL, "--repeat auto has no end: say --until-ci, --duration or both");
+		return fail(e, EINVAL,
+			    "--repeat auto has no end: say --until-ci, --duration or both");
 	return 0;
 }
 
 /* Options may stand behind PID as well: it reads like a command of its own. */
-static int parse_words(const struct option_row *rows, size_t n, struct run_options *o, int argc, char **argv, struct error *e)
+static int parse_words(const struct option_row *rows, size_t n, struct run_options *o, int argc,
+		       char **argv, struct error *e)
 {
 	int first = argc, r = options_parse(rows, n, o, argc, argv, &first, e);
 
@@ -145,13 +175,15 @@ static int parse_words(const struct option_row *rows, size_t n, struct run_optio
 			r = options_parse(rows, n, o, argc, argv, &first, e);
 	}
 	if (r == 0 && o->kind != RUN_LAUNCH && first < argc)
-		return fail(e, EINVAL, "'%s': one word too many; several processes are PID,PID", argv[first]);
+		return fail(e, EINVAL, "'%s': one word too many; several processes are PID,PID",
+			    argv[first]);
 	if (r == 0 && o->kind == RUN_LAUNCH)
 		o->command = argv + first;
 	return r;
 }
 
-/* Letters mean something else in every program, but for the one that a run without a point lacks. */
+/* Letters mean something else in every program, but for the one that a run without a point lacks.
+ */
 static bool is_ours(const char *word, const struct option_row *rows, size_t n)
 {
 	size_t len = strcspn(word, "=");
@@ -159,7 +191,9 @@ static bool is_ours(const char *word, const struct option_row *rows, size_t n)
 	if (strcmp(word, "-p") == 0)
 		return true;
 	for (size_t i = 0; i < n && strncmp(word, "--", 2) == 0; i++)
-		if (strlen(rows[i].name) == len - 2 && strncmp(rows[i].name, word + 2, len - 2) == 0 && strcmp(rows[i].name, "help") != 0)
+		if (strlen(rows[i].name) == len - 2 &&
+		    strncmp(rows[i].name, word + 2, len - 2) == 0 &&
+		    strcmp(rows[i].name, "help") != 0)
 			return true;
 	return false;
 }
@@ -167,7 +201,8 @@ static bool is_ours(const char *word, const struct option_row *rows, size_t n)
 const char *run_options_misplaced(const struct run_options *o)
 {
 	size_t n;
-	_cleanup_free_ struct option_row *rows = o->kind == RUN_LAUNCH ? rows_of(o->kind, NULL, 0, &n) : NULL;
+	_cleanup_free_ struct option_row *rows =
+		o->kind == RUN_LAUNCH ? rows_of(o->kind, NULL, 0, &n) : NULL;
 
 	for (char *const *word = o->command; rows && !o->n_points && *word; word++)
 		if (word > o->command && is_ours(*word, rows, n))
@@ -175,8 +210,8 @@ const char *run_options_misplaced(const struct run_options *o)
 	return NULL;
 }
 
-int run_options_parse(enum run_kind kind, const struct option_row *more, size_t n_more, int argc, char **argv, struct run_options *ret,
-		      struct error *e)
+int run_options_parse(enum run_kind kind, const struct option_row *more, size_t n_more, int argc,
+		      char **argv, struct run_options *ret, struct error *e)
 {
 	_cleanup_free_ struct option_row *rows = NULL;
 	size_t n_rows;
@@ -207,9 +242,11 @@ int run_options_parse(enum run_kind kind, const struct option_row *more, size_t 
 		o.granularity = is_file_line(o.fixed_line) ? RUN_BY_LINE : RUN_BY_FUNCTION;
 	if (o.n_grid == 0 && o.fixed_speedup < 0)
 		o.fixed_speedup = 0; /* --speedups 0 */
-	/* In a burst, experiments are compared with those at 0 % of the same burst alone, which are few. */
+	/* In a burst, experiments are compared with those at 0 % of the same burst alone, which are
+	 * few. */
 	if (o.zero_share == 0)
-		o.zero_share = (o.duty > 0 && o.duty < 1) || o.most_slowdown > 0 ? 1.0 / 2 : 1.0 / 3;
+		o.zero_share =
+			(o.duty > 0 && o.duty < 1) || o.most_slowdown > 0 ? 1.0 / 2 : 1.0 / 3;
 	*ret = o;
 	return 0;
 }

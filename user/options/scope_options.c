@@ -13,14 +13,16 @@
 #include <string.h>
 
 static const char *const follow_names[] = {"all", "exec", "none", NULL};
-static const char *const inject_names[] = {[INJECT_NEVER] = "never", [INJECT_AUTO] = "auto", [INJECT_ALWAYS] = "always", NULL};
+static const char *const inject_names[] = {
+	[INJECT_NEVER] = "never", [INJECT_AUTO] = "auto", [INJECT_ALWAYS] = "always", NULL};
 
 const char *run_inject_name(enum run_inject inject)
 {
 	return inject_names[inject];
 }
 
-static int set_follow(void *target, const struct option_row *row, const char *value, struct error *e)
+static int set_follow(void *target, const struct option_row *row, const char *value,
+		      struct error *e)
 {
 	((struct run_options *)target)->scope.follow_given = true;
 	return option_choice(target, row, value, e);
@@ -37,48 +39,61 @@ static int set_tree(void *target, const struct option_row *row, const char *valu
 }
 
 #define AT(field) offsetof(struct run_options, scope.field)
-#define ROW_ONLY                                                                                                                                 \
-	{                                                                                                                                        \
-		"only", 0, "GLOB", "profile only processes whose executable matches GLOB, by\npath or last component", option_set_word, AT(only) \
+#define ROW_ONLY                                                                                  \
+	{                                                                                         \
+		"only", 0, "GLOB",                                                                \
+			"profile only processes whose executable matches GLOB, by\npath or last " \
+			"component",                                                              \
+			option_set_word, AT(only)                                                 \
 	}
 #define FOLLOW_REST "what else it executes\n(exec), or neither (none); (all)"
 
-#define ROW_INJECT                                                                                                                         \
-	{                                                                                                                                  \
-		"inject", 0, "WHEN",                                                                                                       \
-			"put a signal handler into the processes, by which threads\nsleep that would else be kept on a CPU: where it is\n" \
-			"needed (auto), in any case (always), or not (never)",                                                             \
-			option_choice, AT(inject), .choices = inject_names                                                                 \
+#define ROW_INJECT                                                                               \
+	{                                                                                        \
+		"inject", 0, "WHEN",                                                             \
+			"put a signal handler into the processes, by which threads\nsleep that " \
+			"would else be kept on a CPU: where it is\n"                             \
+			"needed (auto), in any case (always), or not (never)",                   \
+			option_choice, AT(inject), .choices = inject_names                       \
 	}
-#define ROW_SIGNAL                                                                                                                           \
-	{                                                                                                                                    \
-		"signal", 0, "N", "real-time signal of that handler", option_set_signal, offsetof(struct run_options, signo), .expert = true \
+#define ROW_SIGNAL                                                                       \
+	{                                                                                \
+		"signal", 0, "N", "real-time signal of that handler", option_set_signal, \
+			offsetof(struct run_options, signo), .expert = true              \
 	}
 
 static const struct option_row launch_rows[] = {
-	{"follow", 0, "WHAT", "profile the program's children as well (all), only " FOLLOW_REST, set_follow, AT(follow), .choices = follow_names},
+	{"follow", 0, "WHAT", "profile the program's children as well (all), only " FOLLOW_REST,
+	 set_follow, AT(follow), .choices = follow_names},
 	ROW_ONLY,
 };
 
 static const struct option_row attach_rows[] = {
-	{"follow", 0, "WHAT", "profile each process's children as well, those it has and\nlater ones (all), only " FOLLOW_REST, set_follow,
-	 AT(follow), .choices = follow_names},
+	{"follow", 0, "WHAT",
+	 "profile each process's children as well, those it has and\nlater ones (all), "
+	 "only " FOLLOW_REST,
+	 set_follow, AT(follow), .choices = follow_names},
 	ROW_ONLY,
-	{"duration", 'd', "SECS", "let go after SECS seconds (0: by Ctrl-C, or when all\nprocesses have ended)", option_set_seconds,
-	 offsetof(struct run_options, duration_ns)},
+	{"duration", 'd', "SECS",
+	 "let go after SECS seconds (0: by Ctrl-C, or when all\nprocesses have ended)",
+	 option_set_seconds, offsetof(struct run_options, duration_ns)},
 	ROW_INJECT,
 	ROW_SIGNAL,
 };
 
 static const struct option_row system_rows[] = {
-	{"cgroup", 0, "PATH", "processes of this control group and those below it, a\ncontainer's or a systemd unit's (system.slice/x.service)",
+	{"cgroup", 0, "PATH",
+	 "processes of this control group and those below it, a\ncontainer's or a systemd unit's "
+	 "(system.slice/x.service)",
 	 option_set_word, AT(rule.cgroup)},
 	{"uid", 0, "USER", "processes of this user", option_set_word, AT(rule.user)},
 	{"comm", 0, "GLOB", "processes of this name", option_set_word, AT(rule.comm)},
 	{"exe", 0, "PATH", "processes that run this file", option_set_word, AT(rule.exe)},
 	{"pid-tree", 0, "PID", "this process and all that come from it", set_tree},
-	{"kernel", 0, NULL, "try the kernel's functions, too, instead of the lines that\ncall them", option_flag, AT(kernel)},
-	{"duration", 'd', "SECS", "let go after SECS seconds (0: by Ctrl-C)", option_set_seconds, offsetof(struct run_options, duration_ns)},
+	{"kernel", 0, NULL, "try the kernel's functions, too, instead of the lines that\ncall them",
+	 option_flag, AT(kernel)},
+	{"duration", 'd', "SECS", "let go after SECS seconds (0: by Ctrl-C)", option_set_seconds,
+	 offsetof(struct run_options, duration_ns)},
 	ROW_INJECT,
 	ROW_SIGNAL,
 };
@@ -109,11 +124,14 @@ int scope_options_pids(struct scope_options *s, const char *word, struct error *
 
 		errno = 0;
 		pid = strtol(from, &end, 10);
-		if (!len || *from < '0' || *from > '9' || end != from + len || errno || pid < 1 || pid > INT_MAX)
-			return fail(e, EINVAL, "'%s': allowed is PID[,PID...], numbers of processes", word);
+		if (!len || *from < '0' || *from > '9' || end != from + len || errno || pid < 1 ||
+		    pid > INT_MAX)
+			return fail(e, EINVAL,
+				    "'%s': allowed is PID[,PID...], numbers of processes", word);
 		for (size_t i = 0; i < s->n_pids; i++)
 			if (s->pids[i] == pid)
-				return fail(e, EINVAL, "'%s': process %ld is named twice", word, pid);
+				return fail(e, EINVAL, "'%s': process %ld is named twice", word,
+					    pid);
 		if (array_room(s->pids, s->n_pids) < 0)
 			return fail(e, ENOMEM, "out of memory");
 		s->pids[s->n_pids++] = (pid_t)pid;

@@ -18,7 +18,8 @@ void stop_spec_free(struct stop_spec *s)
 }
 
 /* A number, and behind it one of the units, which may be none. */
-static bool number(const char *text, const char *const *units, const double *factors, size_t n, double *ret)
+static bool number(const char *text, const char *const *units, const double *factors, size_t n,
+		   double *ret)
 {
 	static const struct option_row row = {.name = "stop-if"};
 	size_t digits = strspn(text, "0123456789.");
@@ -119,7 +120,8 @@ int stop_spec_parse(const char *text, struct stop_spec *ret, struct error *e)
 	if (!head || !parse(head, above + 1, &s)) {
 		stop_spec_free(&s);
 		return fail(e, EINVAL,
-			    "--stop-if '%s': allowed are 'p99(NAME)>50ms', 'mean(NAME)>2ms', 'load>8', 'psi(cpu)>20' (or memory, io), 'restarts>3'",
+			    "--stop-if '%s': allowed are 'p99(NAME)>50ms', 'mean(NAME)>2ms', "
+			    "'load>8', 'psi(cpu)>20' (or memory, io), 'restarts>3'",
 			    text);
 	}
 	*ret = s;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a visit of a point takes, measured on ourselves with the very programs that will count: most of it lies outside of them, in the
- * exceptions that a probe takes, and differs tenfold between machines and between instructions. Each figure is the least of some rounds,
- * since whatever else the machine does only adds. */
+/* What a visit of a point takes, measured on ourselves with the very programs that will count: most
+ * of it lies outside of them, in the exceptions that a probe takes, and differs tenfold between
+ * machines and between instructions. Each figure is the least of some rounds, since whatever else
+ * the machine does only adds. */
 #include "points/private.h"
 
 #include "base/cleanup.h"
@@ -24,8 +25,11 @@
 /* One place of each cost that a probe has. */
 void point_costs_emulated(void);
 void point_costs_stepped(void);
-#define PLACE(name, code) ".type " name ", @function\n" name ": .cfi_startproc\n" code "; ret\n.cfi_endproc\n.size " name ", . - " name "\n"
-__asm__(".text\n" PLACE("point_costs_emulated", "nop") PLACE("point_costs_stepped", "mov %eax, %eax"));
+#define PLACE(name, code)                                            \
+	".type " name ", @function\n" name ": .cfi_startproc\n" code \
+	"; ret\n.cfi_endproc\n.size " name ", . - " name "\n"
+__asm__(".text\n" PLACE("point_costs_emulated", "nop")
+		PLACE("point_costs_stepped", "mov %eax, %eax"));
 
 static void nothing(void)
 {
@@ -82,7 +86,8 @@ static void measure_sites(struct points *ps)
 	if (elf_object_open("/proc/self/exe", &self, NULL) < 0)
 		return;
 	for (size_t i = 0; i < PLACES; i++)
-		sites[i] = (struct point_site){.object = self, .vaddr = (uint64_t)(uintptr_t)calls[i] - base};
+		sites[i] = (struct point_site){.object = self,
+					       .vaddr = (uint64_t)(uintptr_t)calls[i] - base};
 	if (points_attach_probes(ps, &ps->measured, &probes, sites, PLACES, NULL) < 0)
 		return;
 	for (size_t i = 0; i < PLACES; i++)
@@ -132,7 +137,8 @@ static void clear_counts(struct points *ps)
 	unsigned int point = POINT;
 
 	memset(ps->percpu, 0, sizeof(*ps->percpu) * ps->nr_cpus);
-	(void)bpf_map__update_elem(ps->skel->maps.points, &point, sizeof(point), ps->percpu, sizeof(*ps->percpu) * ps->nr_cpus, 0);
+	(void)bpf_map__update_elem(ps->skel->maps.points, &point, sizeof(point), ps->percpu,
+				   sizeof(*ps->percpu) * ps->nr_cpus, 0);
 }
 
 void points_measure_costs(struct points *ps)

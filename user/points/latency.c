@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Latency points: two probed points that are one point of the run, and the histograms that BPF keeps of them. */
+/* Latency points: two probed points that are one point of the run, and the histograms that BPF
+ * keeps of them. */
 #include "points/private.h"
 
 #include "base/error.h"
@@ -15,7 +16,8 @@
 struct latencies {
 	size_t room, n;				     /* asked for; in use */
 	struct abi_latency *percpu;		     /* room for one copy a CPU */
-	struct abi_latency begin[ABI_MAX_LATENCIES]; /* at the begin of the experiment under way or just ended */
+	struct abi_latency begin[ABI_MAX_LATENCIES]; /* at the begin of the experiment under way or
+							just ended */
 };
 
 int latency_configure(struct points *ps, struct error *e)
@@ -51,19 +53,23 @@ void latency_close(struct points *ps)
 	ps->latencies = NULL;
 }
 
-int points_pair(struct points *ps, size_t begin, unsigned int begin_argument, size_t end, unsigned int end_argument, struct error *e)
+int points_pair(struct points *ps, size_t begin, unsigned int begin_argument, size_t end,
+		unsigned int end_argument, struct error *e)
 {
 	struct latencies *l = ps->latencies;
 
-	if (!l || l->n == l->room || begin >= ps->n || end >= ps->n || begin_argument > ABI_MAX_ARGUMENT || end_argument > ABI_MAX_ARGUMENT)
+	if (!l || l->n == l->room || begin >= ps->n || end >= ps->n ||
+	    begin_argument > ABI_MAX_ARGUMENT || end_argument > ABI_MAX_ARGUMENT)
 		return fail(e, EINVAL, "no room for another latency point, or no such points");
 	ps->all[begin].latency = true;
 	ps->all[begin].pair = (unsigned int)++l->n;
 	ps->all[begin].end = end;
 	ps->all[begin].has_end = true;
 	ps->all[end].hidden = true;
-	ps->skel->bss->latency_roles[begin] = (struct abi_latency_role){.latency = (unsigned int)l->n, .argument = begin_argument};
-	ps->skel->bss->latency_roles[end] = (struct abi_latency_role){.latency = (unsigned int)l->n, .is_end = 1, .argument = end_argument};
+	ps->skel->bss->latency_roles[begin] = (struct abi_latency_role){
+		.latency = (unsigned int)l->n, .argument = begin_argument};
+	ps->skel->bss->latency_roles[end] = (struct abi_latency_role){
+		.latency = (unsigned int)l->n, .is_end = 1, .argument = end_argument};
 	return 0;
 }
 
@@ -73,15 +79,18 @@ static int read_latency(struct points *ps, unsigned int index, struct abi_latenc
 	const size_t words = offsetof(struct abi_latency, buckets) / sizeof(unsigned long long);
 	struct latencies *l = ps->latencies;
 	_map_call_ bool raised = map_call_begin();
-	int r = bpf_map__lookup_elem(ps->skel->maps.latencies, &index, sizeof(index), l->percpu, sizeof(*l->percpu) * ps->nr_cpus, 0);
+	int r = bpf_map__lookup_elem(ps->skel->maps.latencies, &index, sizeof(index), l->percpu,
+				     sizeof(*l->percpu) * ps->nr_cpus, 0);
 
-	_Static_assert(sizeof(struct abi_latency) % sizeof(unsigned long long) == 0, "the kernel's copies follow each other at once");
+	_Static_assert(sizeof(struct abi_latency) % sizeof(unsigned long long) == 0,
+		       "the kernel's copies follow each other at once");
 	if (r < 0)
 		return r;
 	memset(ret, 0, sizeof(*ret));
 	for (unsigned int cpu = 0; cpu < ps->nr_cpus; cpu++) {
 		for (size_t i = 0; i < words; i++)
-			((unsigned long long *)ret)[i] += ((const unsigned long long *)&l->percpu[cpu])[i];
+			((unsigned long long *)ret)[i] +=
+				((const unsigned long long *)&l->percpu[cpu])[i];
 		for (size_t i = 0; i < HISTOGRAM_BUCKETS; i++)
 			ret->buckets[i] += l->percpu[cpu].buckets[i];
 	}
@@ -98,7 +107,8 @@ int points_latency_begin(struct points *ps)
 }
 
 /* What was counted between two readings. */
-static int difference(const struct abi_latency *a, const struct abi_latency *b, struct backend_latency *ret)
+static int difference(const struct abi_latency *a, const struct abi_latency *b,
+		      struct backend_latency *ret)
 {
 	struct backend_latency d = {
 		.sum_ns = (int64_t)((uint64_t)b->sum - (uint64_t)a->sum),
@@ -118,7 +128,8 @@ static int difference(const struct abi_latency *a, const struct abi_latency *b, 
 	d.n_buckets = 0;
 	for (uint32_t i = 0; i < HISTOGRAM_BUCKETS; i++)
 		if (b->buckets[i] != a->buckets[i])
-			d.buckets[d.n_buckets++] = (struct backend_bucket){i, (uint32_t)(b->buckets[i] - a->buckets[i])};
+			d.buckets[d.n_buckets++] = (struct backend_bucket){
+				i, (uint32_t)(b->buckets[i] - a->buckets[i])};
 	*ret = d;
 	return 0;
 }

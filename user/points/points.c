@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Progress points: probes on the unchanged program, and the counters of programs instrumented with coz.h. */
+/* Progress points: probes on the unchanged program, and the counters of programs instrumented with
+ * coz.h. */
 #include "points/private.h"
 
 #include "base/array.h"
@@ -17,25 +18,35 @@
 /* What only some points take is loaded for those. */
 static void choose_programs(struct points *ps)
 {
-	const unsigned int reported = POINTS_NEED_SYSCALL_ENTER | POINTS_NEED_SYSCALL_LEAVE | POINTS_NEED_TRACEPOINTS;
+	const unsigned int reported =
+		POINTS_NEED_SYSCALL_ENTER | POINTS_NEED_SYSCALL_LEAVE | POINTS_NEED_TRACEPOINTS;
 	unsigned int needs = ps->options.needs;
 	bool slows = ps->options.slow_probes;
 
 	ps->traced = needs & reported && tracepoints_preempted();
-	ps->multi = needs & POINTS_NEED_PROBES && feature_usable("uprobe_multi", ps->options.disabled);
+	ps->multi =
+		needs & POINTS_NEED_PROBES && feature_usable("uprobe_multi", ps->options.disabled);
 	(void)bpf_program__set_autoload(ps->skel->progs.progress_multi, ps->multi);
-	(void)bpf_program__set_expected_attach_type(ps->skel->progs.progress_multi, (enum bpf_attach_type)UPROBE_MULTI);
+	(void)bpf_program__set_expected_attach_type(ps->skel->progs.progress_multi,
+						    (enum bpf_attach_type)UPROBE_MULTI);
 	(void)bpf_program__set_autoload(ps->skel->progs.slow_visit, slows && !ps->multi);
 	(void)bpf_program__set_autoload(ps->skel->progs.slow_multi, slows && ps->multi);
-	(void)bpf_program__set_expected_attach_type(ps->skel->progs.slow_multi, (enum bpf_attach_type)UPROBE_MULTI);
-	(void)bpf_program__set_autoload(ps->skel->progs.progress_enter, needs & POINTS_NEED_SYSCALL_ENTER && !ps->traced);
-	(void)bpf_program__set_autoload(ps->skel->progs.progress_leave, needs & POINTS_NEED_SYSCALL_LEAVE && !ps->traced);
-	(void)bpf_program__set_autoload(ps->skel->progs.progress_enter_traced, needs & POINTS_NEED_SYSCALL_ENTER && ps->traced);
-	(void)bpf_program__set_autoload(ps->skel->progs.progress_leave_traced, needs & POINTS_NEED_SYSCALL_LEAVE && ps->traced);
-	(void)bpf_program__set_autoload(ps->skel->progs.progress_traced, needs & POINTS_NEED_TRACEPOINTS);
+	(void)bpf_program__set_expected_attach_type(ps->skel->progs.slow_multi,
+						    (enum bpf_attach_type)UPROBE_MULTI);
+	(void)bpf_program__set_autoload(ps->skel->progs.progress_enter,
+					needs & POINTS_NEED_SYSCALL_ENTER && !ps->traced);
+	(void)bpf_program__set_autoload(ps->skel->progs.progress_leave,
+					needs & POINTS_NEED_SYSCALL_LEAVE && !ps->traced);
+	(void)bpf_program__set_autoload(ps->skel->progs.progress_enter_traced,
+					needs & POINTS_NEED_SYSCALL_ENTER && ps->traced);
+	(void)bpf_program__set_autoload(ps->skel->progs.progress_leave_traced,
+					needs & POINTS_NEED_SYSCALL_LEAVE && ps->traced);
+	(void)bpf_program__set_autoload(ps->skel->progs.progress_traced,
+					needs & POINTS_NEED_TRACEPOINTS);
 }
 
-int points_open(struct points *ps, const struct points_options *o, struct cozbpf_bpf *skel, unsigned int nr_cpus, struct error *e)
+int points_open(struct points *ps, const struct points_options *o, struct cozbpf_bpf *skel,
+		unsigned int nr_cpus, struct error *e)
 {
 	*ps = (struct points){
 		.options = *o,
@@ -80,7 +91,10 @@ int points_add(struct points *ps, const char *name, size_t *ret, struct error *e
 
 	for (size_t i = 0; i < ps->n; i++)
 		if (strcmp(ps->all[i].name, name) == 0)
-			return fail(e, EEXIST, "two progress points are called \"%s\"; name one of them: -p NAME=WHERE", name);
+			return fail(e, EEXIST,
+				    "two progress points are called \"%s\"; name one of them: -p "
+				    "NAME=WHERE",
+				    name);
 	p = new_point(ps, name);
 	if (!p)
 		return fail(e, E2BIG, "too many progress points; at most %d", ABI_MAX_POINTS);
@@ -100,7 +114,8 @@ uint64_t points_sites_cost(const struct points *ps, const struct point_site *sit
 	return most;
 }
 
-int points_attach_sites(struct points *ps, size_t point, const struct point_site *sites, size_t n, struct error *e)
+int points_attach_sites(struct points *ps, size_t point, const struct point_site *sites, size_t n,
+			struct error *e)
 {
 	uint64_t cost = points_sites_cost(ps, sites, n);
 	struct point *p = &ps->all[point];
@@ -168,12 +183,14 @@ void points_set_page(struct points *ps, const struct shim_page *page)
 static struct point *find_counted(struct points *ps, const char *name, bool latency)
 {
 	for (size_t i = 0; i < ps->n; i++)
-		if (!ps->all[i].probed && ps->all[i].latency == latency && strcmp(ps->all[i].name, name) == 0)
+		if (!ps->all[i].probed && ps->all[i].latency == latency &&
+		    strcmp(ps->all[i].name, name) == 0)
 			return &ps->all[i];
 	return NULL;
 }
 
-/* One counter of the page. The program can write the page at any time: what is read is copied and bounded first. */
+/* One counter of the page. The program can write the page at any time: what is read is copied and
+ * bounded first. */
 static void take_counter(struct points *ps, size_t i, unsigned int type)
 {
 	char text[sizeof(ps->page->counters[i].name)];
@@ -201,7 +218,8 @@ static void take_counter(struct points *ps, size_t i, unsigned int type)
 
 void points_find_counters(struct points *ps)
 {
-	/* An entry is there once its type is; one that a thread has only begun to claim is looked at again next time. */
+	/* An entry is there once its type is; one that a thread has only begun to claim is looked
+	 * at again next time. */
 	for (size_t i = 0; ps->page && i < SHIM_MAX_COUNTERS; i++) {
 		unsigned int type = __atomic_load_n(&ps->page->counters[i].type, __ATOMIC_ACQUIRE);
 

@@ -8,12 +8,15 @@
 /* Where fewer visits come after the program has settled, all of the experiment's are timed. */
 #define SETTLED_ENOUGH 8
 
-static int read_probed(struct points *ps, unsigned int index, uint64_t epoch, struct backend_point *p)
+static int read_probed(struct points *ps, unsigned int index, uint64_t epoch,
+		       struct backend_point *p)
 {
-	const struct abi_point *at = NULL; /* the first visit of the time that counts, if that is known */
+	const struct abi_point *at =
+		NULL; /* the first visit of the time that counts, if that is known */
 	uint64_t settled = 0;
 	_map_call_ bool raised = map_call_begin();
-	int r = bpf_map__lookup_elem(ps->skel->maps.points, &index, sizeof(index), ps->percpu, sizeof(*ps->percpu) * ps->nr_cpus, 0);
+	int r = bpf_map__lookup_elem(ps->skel->maps.points, &index, sizeof(index), ps->percpu,
+				     sizeof(*ps->percpu) * ps->nr_cpus, 0);
 
 	if (r < 0)
 		return r;
@@ -48,9 +51,11 @@ static int read_probed(struct points *ps, unsigned int index, uint64_t epoch, st
 static void read_counters(const struct points *ps, const struct point *p, struct backend_point *ret)
 {
 	if (p->has_begin)
-		ret->visits = __atomic_load_n(&ps->page->counters[p->begin].count, __ATOMIC_RELAXED);
+		ret->visits =
+			__atomic_load_n(&ps->page->counters[p->begin].count, __ATOMIC_RELAXED);
 	if (p->latency && p->has_end)
-		ret->departures = __atomic_load_n(&ps->page->counters[p->end].count, __ATOMIC_RELAXED);
+		ret->departures =
+			__atomic_load_n(&ps->page->counters[p->end].count, __ATOMIC_RELAXED);
 }
 
 static int read_point(struct points *ps, size_t i, uint64_t epoch, struct backend_point *ret)

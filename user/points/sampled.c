@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Points whose visits are samples in a line or a function. A line's samples stand for the time that its execution takes, and a visit of it always
- * takes the same: the samples' weight is proportional to the visits, which is all that effects need, being relative. */
+/* Points whose visits are samples in a line or a function. A line's samples stand for the time that
+ * its execution takes, and a visit of it always takes the same: the samples' weight is proportional
+ * to the visits, which is all that effects need, being relative. */
 #include "points/private.h"
 
 #include "base/error.h"
@@ -23,7 +24,8 @@ static void add_functions(const struct points *ps, struct abi_sampled *all)
 
 	for (size_t i = 0; i < ps->n; i++)
 		for (size_t j = 0; j < ps->all[i].n_codes; j++)
-			if (code_map_place(ps->code, ps->all[i].codes[j].object, ps->all[i].codes[j].range, &r))
+			if (code_map_place(ps->code, ps->all[i].codes[j].object,
+					   ps->all[i].codes[j].range, &r))
 				add(all, r, i);
 	all->n_functions = all->n;
 }
@@ -34,7 +36,8 @@ static void add_lines(struct points *ps, struct abi_sampled *all)
 	size_t n;
 
 	for (size_t i = 0; i < ps->n; i++) {
-		if (!ps->all[i].sampled || code_map_intervals(ps->code, ps->all[i].sampled, ranges, ABI_MAX_SAMPLED, &n) < 0)
+		if (!ps->all[i].sampled || code_map_intervals(ps->code, ps->all[i].sampled, ranges,
+							      ABI_MAX_SAMPLED, &n) < 0)
 			continue;
 		for (size_t j = 0; j < n; j++)
 			add(all, ranges[j], i);
@@ -49,7 +52,8 @@ void points_update_sampled(struct points *ps)
 		return;
 	add_functions(ps, &all);
 	add_lines(ps, &all);
-	if (all.n == a->n && all.n_functions == a->n_functions && !memcmp(all.intervals, a->intervals, all.n * sizeof(*all.intervals)))
+	if (all.n == a->n && all.n_functions == a->n_functions &&
+	    !memcmp(all.intervals, a->intervals, all.n * sizeof(*all.intervals)))
 		return;
 	/* A sample in between finds none. */
 	__atomic_store_n(&a->n, 0, __ATOMIC_SEQ_CST);
@@ -69,7 +73,8 @@ int points_attach_line(struct points *ps, size_t point, const char *line, struct
 	return 0;
 }
 
-int points_attach_code(struct points *ps, size_t point, size_t object, const struct elf_symbol *parts, size_t n, struct error *e)
+int points_attach_code(struct points *ps, size_t point, size_t object,
+		       const struct elf_symbol *parts, size_t n, struct error *e)
 {
 	struct point *p = &ps->all[point];
 	struct sampled_code *grown;
@@ -79,7 +84,8 @@ int points_attach_code(struct points *ps, size_t point, size_t object, const str
 		taken += ps->all[i].n_codes;
 	if (taken > ABI_MAX_SAMPLED)
 		return fail(e, E2BIG,
-			    "-p %s: this function and those of other sampled points have %zu parts and copies, of which %d can be "
+			    "-p %s: this function and those of other sampled points have %zu parts "
+			    "and copies, of which %d can be "
 			    "counted",
 			    p->name, taken, ABI_MAX_SAMPLED);
 	grown = reallocarray(p->codes, p->n_codes + n, sizeof(*grown));
@@ -87,7 +93,8 @@ int points_attach_code(struct points *ps, size_t point, size_t object, const str
 		return fail(e, ENOMEM, "out of memory");
 	p->codes = grown;
 	for (size_t i = 0; i < n; i++)
-		p->codes[p->n_codes++] = (struct sampled_code){object, {parts[i].addr, parts[i].addr + parts[i].size}};
+		p->codes[p->n_codes++] = (struct sampled_code){
+			object, {parts[i].addr, parts[i].addr + parts[i].size}};
 	p->is_sampled = true;
 	points_update_sampled(ps);
 	return 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Points that are tracepoints of the kernel. Attached as raw tracepoints, which cost least, where those lose none; on other kernels, and events
- * that are no raw tracepoints (those of single system calls, those that a user defined), through perf, by the number that tracefs has for them. */
+/* Points that are tracepoints of the kernel. Attached as raw tracepoints, which cost least, where
+ * those lose none; on other kernels, and events that are no raw tracepoints (those of single system
+ * calls, those that a user defined), through perf, by the number that tracefs has for them. */
 #include "points/private.h"
 
 #include "base/cleanup.h"
@@ -40,7 +41,8 @@ int points_check_tracepoint(const char *category, const char *name, struct error
 		if (known_to_btf(name))
 			return 0;
 		return fail(e, -events,
-			    "%s:%s: the kernel's list of tracepoints cannot be read (%s); run as root, in the first user "
+			    "%s:%s: the kernel's list of tracepoints cannot be read (%s); run as "
+			    "root, in the first user "
 			    "namespace, on a kernel with CONFIG_FTRACE",
 			    category, name, strerror(-events));
 	}
@@ -48,10 +50,16 @@ int points_check_tracepoint(const char *category, const char *name, struct error
 	if (id >= 0)
 		return 0;
 	if (id != -ENOENT)
-		return fail(e, -id, "%s:%s: not allowed to look at the kernel's tracepoints (%s); run as root", category, name, strerror(-id));
+		return fail(
+			e, -id,
+			"%s:%s: not allowed to look at the kernel's tracepoints (%s); run as root",
+			category, name, strerror(-id));
 	if (tracefs_similar(events, category, name, near, sizeof(near)) == 0)
-		return fail(e, ENOENT, "this kernel has no tracepoint %s:%s; did you mean %s", category, name, near);
-	return fail(e, ENOENT, "this kernel has no tracepoint %s:%s; /sys/kernel/tracing/events lists all", category, name);
+		return fail(e, ENOENT, "this kernel has no tracepoint %s:%s; did you mean %s",
+			    category, name, near);
+	return fail(e, ENOENT,
+		    "this kernel has no tracepoint %s:%s; /sys/kernel/tracing/events lists all",
+		    category, name);
 }
 
 static int load_copy(struct points *ps, size_t index, struct cozbpf_bpf **ret, struct error *e)
@@ -117,25 +125,30 @@ int tracepoint_open(const char *category, const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
-static struct bpf_link *link_traced(struct points *ps, size_t index, const char *category, const char *name, struct error *e)
+static struct bpf_link *link_traced(struct points *ps, size_t index, const char *category,
+				    const char *name, struct error *e)
 {
 	LIBBPF_OPTS(bpf_perf_event_opts, opts, .bpf_cookie = index);
 	int fd = tracepoint_open(category, name);
 	struct bpf_link *link;
 
 	if (fd < 0) {
-		(void)fail(e, -fd, "cannot open the tracepoint %s:%s: %s; run as root or give CAP_PERFMON", category, name, strerror(-fd));
+		(void)fail(e, -fd,
+			   "cannot open the tracepoint %s:%s: %s; run as root or give CAP_PERFMON",
+			   category, name, strerror(-fd));
 		return NULL;
 	}
 	link = bpf_program__attach_perf_event_opts(ps->skel->progs.progress_traced, fd, &opts);
 	if (!link) {
-		(void)fail(e, errno, "cannot attach to the tracepoint %s:%s: %s", category, name, strerror(errno));
+		(void)fail(e, errno, "cannot attach to the tracepoint %s:%s: %s", category, name,
+			   strerror(errno));
 		(void)close(fd);
 	}
 	return link;
 }
 
-struct bpf_link *tracepoint_link(struct points *ps, size_t index, const char *category, const char *name, struct cozbpf_bpf **event, struct error *e)
+struct bpf_link *tracepoint_link(struct points *ps, size_t index, const char *category,
+				 const char *name, struct cozbpf_bpf **event, struct error *e)
 {
 	struct bpf_link *link;
 
@@ -152,7 +165,8 @@ struct bpf_link *tracepoint_link(struct points *ps, size_t index, const char *ca
 	return link_traced(ps, index, category, name, e);
 }
 
-int points_attach_tracepoint(struct points *ps, size_t point, const char *category, const char *name, struct error *e)
+int points_attach_tracepoint(struct points *ps, size_t point, const char *category,
+			     const char *name, struct error *e)
 {
 	struct point *p = &ps->all[point];
 	struct bpf_link *link = tracepoint_link(ps, point, category, name, &p->event, e);

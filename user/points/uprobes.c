@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Probes on instructions: all of an object's with one link where the kernel has such, else each with its own. */
+/* Probes on instructions: all of an object's with one link where the kernel has such, else each
+ * with its own. */
 #include "points/private.h"
 
 #include "base/cleanup.h"
@@ -23,15 +24,19 @@ static unsigned char word_of(int reg)
 	return reg < 0 || (size_t)reg >= sizeof(words) ? ABI_NO_REGISTER : words[reg];
 }
 
-int points_add_exit(struct points *ps, const struct code_exit *x, uint64_t *ret_number, struct error *e)
+int points_add_exit(struct points *ps, const struct code_exit *x, uint64_t *ret_number,
+		    struct error *e)
 {
-	struct abi_exit a = {.by_flags = x->when == CODE_BY_FLAGS, .condition = (unsigned char)x->condition};
+	struct abi_exit a = {.by_flags = x->when == CODE_BY_FLAGS,
+			     .condition = (unsigned char)x->condition};
 
 	*ret_number = 0;
 	if (x->when == CODE_ALWAYS)
 		return 0;
 	if (ps->n_exits == ABI_MAX_EXITS)
-		return fail(e, E2BIG, "more than %d branches and jumps may leave the functions of all points", ABI_MAX_EXITS);
+		return fail(e, E2BIG,
+			    "more than %d branches and jumps may leave the functions of all points",
+			    ABI_MAX_EXITS);
 	if (x->when == CODE_BY_TARGET) {
 		a.displacement = (uint64_t)x->target.displacement;
 		a.memory = x->target.memory;
@@ -48,7 +53,8 @@ int points_add_exit(struct points *ps, const struct code_exit *x, uint64_t *ret_
 	return 0;
 }
 
-static int attach_each(struct point *p, const struct point_probes *u, const struct uprobes *all, struct error *e)
+static int attach_each(struct point *p, const struct point_probes *u, const struct uprobes *all,
+		       struct error *e)
 {
 	int r = 0;
 
@@ -62,7 +68,8 @@ static int attach_each(struct point *p, const struct point_probes *u, const stru
 	return r;
 }
 
-static int attach_all(struct point *p, const struct point_probes *u, const struct uprobes *all, struct error *e)
+static int attach_all(struct point *p, const struct point_probes *u, const struct uprobes *all,
+		      struct error *e)
 {
 	int fd = uprobes_link(all, u->multi, e);
 
@@ -72,7 +79,8 @@ static int attach_all(struct point *p, const struct point_probes *u, const struc
 }
 
 /* Sites of one object. */
-static int attach_object(struct points *ps, struct point *p, const struct point_probes *u, const struct point_site *sites, size_t n, struct error *e)
+static int attach_object(struct points *ps, struct point *p, const struct point_probes *u,
+			 const struct point_site *sites, size_t n, struct error *e)
 {
 	_cleanup_free_ struct uprobe *probes = calloc(n, sizeof(*probes));
 	_cleanup_(code_places_close) struct code_places places = {.o = sites[0].object};
@@ -85,14 +93,17 @@ static int attach_object(struct points *ps, struct point *p, const struct point_
 		uint64_t exit = 0;
 
 		r = sites[i].exit ? points_add_exit(ps, sites[i].exit, &exit, e) : 0;
-		probes[i] = (struct uprobe){.vaddr = sites[i].vaddr, .semaphore = sites[i].semaphore, .cookie = exit << 32 | u->cookie};
+		probes[i] = (struct uprobe){.vaddr = sites[i].vaddr,
+					    .semaphore = sites[i].semaphore,
+					    .cookie = exit << 32 | u->cookie};
 	}
 	if (r < 0)
 		return r;
 	return ps->multi ? attach_all(p, u, &all, e) : attach_each(p, u, &all, e);
 }
 
-int points_attach_probes(struct points *ps, struct point *p, const struct point_probes *u, const struct point_site *sites, size_t n, struct error *e)
+int points_attach_probes(struct points *ps, struct point *p, const struct point_probes *u,
+			 const struct point_site *sites, size_t n, struct error *e)
 {
 	struct error why = {0};
 	int r = 0;
@@ -107,7 +118,8 @@ int points_attach_probes(struct points *ps, struct point *p, const struct point_
 	return r < 0 ? fail(e, -r, "%s: %s", u->what, why.text) : 0;
 }
 
-struct point_probes points_probes_of(const struct points *ps, size_t index, pid_t pid, const char *what)
+struct point_probes points_probes_of(const struct points *ps, size_t index, pid_t pid,
+				     const char *what)
 {
 	return (struct point_probes){
 		.one = ps->skel->progs.progress_visit,

@@ -24,21 +24,23 @@ static int add_record(struct profile *p, const struct profile_addresses *of, cha
 					 .changed_ns = of->changed_ns,
 					 .counts = counts};
 
-	if (copy.path && (copy.build || !of->build) && counts && profile_move_addresses(p, &copy, 1) == 0)
+	if (copy.path && (copy.build || !of->build) && counts &&
+	    profile_move_addresses(p, &copy, 1) == 0)
 		return 0;
 	fields_free(&addresses_fields, &copy);
 	return -ENOMEM;
 }
 
-int profile_addresses_add(struct profile *p, const struct profile_addresses *of, const struct profile_place *places, size_t n)
+int profile_addresses_add(struct profile *p, const struct profile_addresses *of,
+			  const struct profile_place *places, size_t n)
 {
 	char text[MOST_TEXT + 1];
 	size_t used = 0;
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < n; i++) {
-		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%" PRIx64 ":%" PRIu64, used ? " " : "", places[i].offset,
-					 places[i].count);
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%" PRIx64 ":%" PRIu64,
+					 used ? " " : "", places[i].offset, places[i].count);
 		if (i + 1 < n && used + PAIR_ROOM < sizeof(text))
 			continue;
 		r = add_record(p, of, strndup(text, used));
@@ -47,7 +49,8 @@ int profile_addresses_add(struct profile *p, const struct profile_addresses *of,
 	return r;
 }
 
-int profile_addresses_each(const struct profile_addresses *a, int (*cb)(const struct profile_place *at, void *arg), void *arg)
+int profile_addresses_each(const struct profile_addresses *a,
+			   int (*cb)(const struct profile_place *at, void *arg), void *arg)
 {
 	const char *s = a->counts;
 	struct profile_place at;

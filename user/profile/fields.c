@@ -49,12 +49,15 @@ const struct field_table experiment_fields = TABLE(experiment_list, 4);
 const struct field_table startup_time_fields = {&(const struct field)S(time, FIELD_U64), 1, 1};
 
 static const struct field startup_list[] = {
-	S(version, FIELD_STRING),	S(command, FIELD_STRING),      S(build, FIELD_STRING),
-	S(kernel, FIELD_STRING),	S(host, FIELD_STRING),	       S(cpus, FIELD_U64),
-	S(sync, FIELD_STRING),		S(pay, FIELD_STRING),	       S(fallback, FIELD_STRING),
-	S(shared, FIELD_STRING),	S(granularity, FIELD_STRING),  S(seed, FIELD_U64),
-	S(period_ns, FIELD_U64),	S(pay_overhead_ns, FIELD_U64), S(hit_overhead_ns, FIELD_U64),
-	S(tick_overhead_ns, FIELD_U64), S(attribution, FIELD_STRING),  S(inject, FIELD_STRING),
+	S(version, FIELD_STRING),      S(command, FIELD_STRING),
+	S(build, FIELD_STRING),	       S(kernel, FIELD_STRING),
+	S(host, FIELD_STRING),	       S(cpus, FIELD_U64),
+	S(sync, FIELD_STRING),	       S(pay, FIELD_STRING),
+	S(fallback, FIELD_STRING),     S(shared, FIELD_STRING),
+	S(granularity, FIELD_STRING),  S(seed, FIELD_U64),
+	S(period_ns, FIELD_U64),       S(pay_overhead_ns, FIELD_U64),
+	S(hit_overhead_ns, FIELD_U64), S(tick_overhead_ns, FIELD_U64),
+	S(attribution, FIELD_STRING),  S(inject, FIELD_STRING),
 };
 const struct field_table startup_fields = TABLE(startup_list, 0);
 
@@ -73,13 +76,16 @@ static const struct field throughput_timing_list[] = {
 const struct field_table throughput_timing_fields = TABLE(throughput_timing_list, 0);
 
 /* Of experiments whose first part is not read. */
-const struct field_table throughput_settled_fields = {&(const struct field)P(settled_delta, FIELD_U64, true), 1, 0};
+const struct field_table throughput_settled_fields = {
+	&(const struct field)P(settled_delta, FIELD_U64, true), 1, 0};
 
 /* Where not all visits were timed. */
-const struct field_table throughput_part_fields = {&(const struct field)P(timed_visits, FIELD_U64, true), 1, 0};
+const struct field_table throughput_part_fields = {
+	&(const struct field)P(timed_visits, FIELD_U64, true), 1, 0};
 
 /* Of points that cost something. */
-const struct field_table throughput_cost_fields = {&(const struct field)P(cost_ns, FIELD_U64, true), 1, 0};
+const struct field_table throughput_cost_fields = {&(const struct field)P(cost_ns, FIELD_U64, true),
+						   1, 0};
 
 static const struct field latency_list[] = {
 	P(name, FIELD_STRING, true),
@@ -90,8 +96,9 @@ static const struct field latency_list[] = {
 const struct field_table latency_fields = TABLE(latency_list, 4);
 
 static const struct field latency_measured_list[] = {
-	L(sum_ns, FIELD_I64), L(unmatched, FIELD_U64),	     L(unended, FIELD_U64),	  L(crossed, FIELD_U64),
-	L(lost, FIELD_U64),   L(in_flight_begin, FIELD_I64), L(in_flight_end, FIELD_I64),
+	L(sum_ns, FIELD_I64),	     L(unmatched, FIELD_U64), L(unended, FIELD_U64),
+	L(crossed, FIELD_U64),	     L(lost, FIELD_U64),      L(in_flight_begin, FIELD_I64),
+	L(in_flight_end, FIELD_I64),
 };
 const struct field_table latency_measured_fields = TABLE(latency_measured_list, 0);
 static const struct field runtime_list[] = {
@@ -110,22 +117,28 @@ const struct field_table chains_fields = TABLE(chains_list, 0);
 
 /* Of runs that know what the machine had. */
 static const struct field machine_list[] = {
-	FIELD(profile_runtime, machine_ns, FIELD_U64, false),	  FIELD(profile_runtime, own_cpu_ns, FIELD_U64, false),
-	FIELD(profile_runtime, kernel_cpu_ns, FIELD_U64, false),  FIELD(profile_runtime, scope_cpu_ns, FIELD_U64, false),
+	FIELD(profile_runtime, machine_ns, FIELD_U64, false),
+	FIELD(profile_runtime, own_cpu_ns, FIELD_U64, false),
+	FIELD(profile_runtime, kernel_cpu_ns, FIELD_U64, false),
+	FIELD(profile_runtime, scope_cpu_ns, FIELD_U64, false),
 	FIELD(profile_runtime, foreign_cpu_ns, FIELD_U64, false),
 };
 const struct field_table machine_fields = TABLE(machine_list, 0);
 
 static const struct field samples_list[] = {
-	FIELD(profile_samples, location, FIELD_STRING, true), FIELD(profile_samples, count, FIELD_U64, true),
-	FIELD(profile_samples, ns, FIELD_U64, false),	      FIELD(profile_samples, inlined, FIELD_STRING, false),
+	FIELD(profile_samples, location, FIELD_STRING, true),
+	FIELD(profile_samples, count, FIELD_U64, true),
+	FIELD(profile_samples, ns, FIELD_U64, false),
+	FIELD(profile_samples, inlined, FIELD_STRING, false),
 	FIELD(profile_samples, source, FIELD_STRING, false),
 };
 const struct field_table samples_fields = TABLE(samples_list, 2);
 
 static const struct field addresses_list[] = {
-	FIELD(profile_addresses, path, FIELD_STRING, true),   FIELD(profile_addresses, build, FIELD_STRING, false),
-	FIELD(profile_addresses, inode, FIELD_U64, false),    FIELD(profile_addresses, changed_ns, FIELD_U64, false),
+	FIELD(profile_addresses, path, FIELD_STRING, true),
+	FIELD(profile_addresses, build, FIELD_STRING, false),
+	FIELD(profile_addresses, inode, FIELD_U64, false),
+	FIELD(profile_addresses, changed_ns, FIELD_U64, false),
 	FIELD(profile_addresses, counts, FIELD_STRING, true),
 };
 const struct field_table addresses_fields = TABLE(addresses_list, 0);
@@ -147,7 +160,8 @@ size_t fields_size(const struct field_table *t, const void *record, size_t each)
 
 	for (size_t i = 0; i < t->n; i++)
 		if (t->fields[i].kind == FIELD_STRING) {
-			const char *s = *(char *const *)((const char *)record + t->fields[i].offset);
+			const char *s =
+				*(char *const *)((const char *)record + t->fields[i].offset);
 
 			size += s ? strlen(s) + 1 + each : 0;
 		}

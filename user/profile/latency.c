@@ -37,7 +37,8 @@ static int by_bucket(const void *a, const void *b)
 	return (x->bucket > y->bucket) - (x->bucket < y->bucket);
 }
 
-/* Files were written with 32 buckets to a power of two before: each is put in the middle of where it was. */
+/* Files were written with 32 buckets to a power of two before: each is put in the middle of where
+ * it was. */
 #define COARSE_SUB 32U
 #define COARSE_BUCKETS ((HISTOGRAM_BITS - 5 + 1) * COARSE_SUB)
 

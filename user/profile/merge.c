@@ -60,7 +60,8 @@ const struct profile_samples *profile_find_samples(const struct profile *p, cons
 {
 	struct profile_samples key = {.location = (char *)location};
 
-	return p->n_samples ? bsearch(&key, p->samples, p->n_samples, sizeof(key), by_location) : NULL;
+	return p->n_samples ? bsearch(&key, p->samples, p->n_samples, sizeof(key), by_location)
+			    : NULL;
 }
 
 /* Room for @more elements after the @n that there are. */
@@ -124,7 +125,8 @@ int profile_set_samples(struct profile *p, const struct profile_samples *s, size
 		to->location = strdup(s[i].location);
 		to->inlined = s[i].inlined ? strdup(s[i].inlined) : NULL;
 		to->source = s[i].source ? strdup(s[i].source) : NULL;
-		if (!to->location || (s[i].inlined && !to->inlined) || (s[i].source && !to->source)) {
+		if (!to->location || (s[i].inlined && !to->inlined) ||
+		    (s[i].source && !to->source)) {
 			profile_clear_samples(p);
 			break;
 		}
@@ -153,7 +155,8 @@ void profile_machine_add_run(struct profile_machine *m, const struct profile_run
 	if (t->kernel_cpu_ns)
 		run.kernel_ns = t->kernel_cpu_ns, run.kernel_of_ns = t->machine_ns;
 	if (t->scope_cpu_ns || t->foreign_cpu_ns)
-		run.scope_ns = t->scope_cpu_ns, run.foreign_ns = t->foreign_cpu_ns, run.scope_of_ns = t->machine_ns;
+		run.scope_ns = t->scope_cpu_ns, run.foreign_ns = t->foreign_cpu_ns,
+		run.scope_of_ns = t->machine_ns;
 	add_machine(m, &run);
 }
 
@@ -167,8 +170,10 @@ double profile_machine_share(uint64_t ns, uint64_t of_ns)
 int profile_merge(struct profile *into, struct profile *from)
 {
 	if (grow(&into->runs, into->n_runs, from->n_runs, sizeof(*into->runs)) < 0 ||
-	    grow(&into->experiments, into->n_experiments, from->n_experiments, sizeof(*into->experiments)) < 0 ||
-	    grow(&into->addresses, into->n_addresses, from->n_addresses, sizeof(*into->addresses)) < 0 ||
+	    grow(&into->experiments, into->n_experiments, from->n_experiments,
+		 sizeof(*into->experiments)) < 0 ||
+	    grow(&into->addresses, into->n_addresses, from->n_addresses, sizeof(*into->addresses)) <
+		    0 ||
 	    profile_move_samples(into, from->samples, from->n_samples) < 0)
 		return -ENOMEM;
 	profile_add_up_samples(into);

@@ -4,14 +4,15 @@
 
 #include "profile/reader.h"
 
-/* Moves everything of @from behind what @into has; samples of one location are added up. @from is empty then. -ENOMEM: both are as they
- * were. */
+/* Moves everything of @from behind what @into has; samples of one location are added up. @from is
+ * empty then. -ENOMEM: both are as they were. */
 int profile_merge(struct profile *into, struct profile *from);
 
 /* Samples of one location become one, and they come into their order. */
 void profile_add_up_samples(struct profile *p);
 
-/* What @p has instead of its samples: copies of those at @s, whose locations are different ones. -ENOMEM: it has none. */
+/* What @p has instead of its samples: copies of those at @s, whose locations are different ones.
+ * -ENOMEM: it has none. */
 int profile_set_samples(struct profile *p, const struct profile_samples *s, size_t n);
 void profile_clear_samples(struct profile *p);
 void profile_clear_addresses(struct profile *p);

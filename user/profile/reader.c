@@ -14,8 +14,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Bounds on foreign bytes, far above what a day of experiments writes. A file may be of any size: what is kept of it is bounded, and what is
- * no record (a sparse file has no end of that). */
+/* Bounds on foreign bytes, far above what a day of experiments writes. A file may be of any size:
+ * what is kept of it is bounded, and what is no record (a sparse file has no end of that). */
 #define MAX_BAD (128u << 20)
 #define MAX_LINE (1u << 20)
 #define MAX_EXPERIMENTS (1u << 20)
@@ -25,7 +25,8 @@
 
 size_t profile_most_kept = (size_t)1 << 30;
 
-/* A profile under construction, and the log that is being read: a run's logs are cumulative, the last one counts. */
+/* A profile under construction, and the log that is being read: a run's logs are cumulative, the
+ * last one counts. */
 struct parser {
 	struct profile p;
 	struct json_tokener *tok;
@@ -42,7 +43,8 @@ struct parser {
 	size_t bad;	       /* bytes that are no records */
 };
 
-/* Appends @item to an array of any type that has *n, at most @max. -E2BIG, -ENOMEM: it is unchanged. */
+/* Appends @item to an array of any type that has *n, at most @max. -E2BIG, -ENOMEM: it is
+ * unchanged. */
 static int append(void *array_ptr, size_t *n, const void *item, size_t size, size_t max)
 {
 	void **array = array_ptr;
@@ -114,7 +116,8 @@ static int add_experiment(struct parser *ps, const struct profile_experiment *x)
 	struct profile_run_experiment experiment = {.x = *x, .run = ps->p.n_runs - 1};
 
 	ps->in_experiment = true;
-	return append(&ps->p.experiments, &ps->p.n_experiments, &experiment, sizeof(experiment), MAX_EXPERIMENTS);
+	return append(&ps->p.experiments, &ps->p.n_experiments, &experiment, sizeof(experiment),
+		      MAX_EXPERIMENTS);
 }
 
 static int add_point(struct parser *ps, const struct profile_point *point)
@@ -141,8 +144,8 @@ static int add_addresses(struct parser *ps, const struct profile_addresses *a)
 	return append(&ps->log_addresses, &ps->n_log_addresses, a, sizeof(*a), MAX_SAMPLES);
 }
 
-/* Takes over @rec's strings on success only. -EINVAL: out of place, to be counted as a bad line; other errors end the
- * reading. */
+/* Takes over @rec's strings on success only. -EINVAL: out of place, to be counted as a bad line;
+ * other errors end the reading. */
 static int add_record(struct parser *ps, const struct record *rec)
 {
 	static const struct profile_startup nameless;
@@ -190,7 +193,8 @@ static int parse_line(struct parser *ps, const char *line, size_t len)
 		record_free(&rec);
 		return r;
 	}
-	*(rec.type == RECORD_SAMPLES || rec.type == RECORD_ADDRESSES ? &ps->log_kept : &ps->kept) += size;
+	*(rec.type == RECORD_SAMPLES || rec.type == RECORD_ADDRESSES ? &ps->log_kept : &ps->kept) +=
+		size;
 	ps->good++;
 	return 0;
 }
@@ -222,8 +226,10 @@ static int take_line(struct parser *ps, const char *line, size_t len)
 	return r == -EINVAL ? skip_line(ps, line, len) : r;
 }
 
-/* Takes the lines that @data holds whole; @last: and what is left. *ret_used bytes are done with: too long a line is not waited for. */
-static int parse_lines(struct parser *ps, const char *data, size_t size, bool last, size_t *ret_used)
+/* Takes the lines that @data holds whole; @last: and what is left. *ret_used bytes are done with:
+ * too long a line is not waited for. */
+static int parse_lines(struct parser *ps, const char *data, size_t size, bool last,
+		       size_t *ret_used)
 {
 	size_t at = 0;
 	int r = 0;
@@ -262,12 +268,16 @@ static int finish(struct parser *ps, int r, struct profile *p, const char *name,
 	if (!r)
 		r = end_run(ps);
 	if (ps->good == 0 && (!r || r == -EFBIG))
-		r = fail(e, EINVAL, "'%s' is not a profile: no line of it is a profile record", name);
+		r = fail(e, EINVAL, "'%s' is not a profile: no line of it is a profile record",
+			 name);
 	else if (r == -E2BIG)
-		(void)fail(e, E2BIG, "'%s' has too many records for one profile, or they take more than %zu MiB: report a part of it", name,
-			   profile_most_kept >> 20);
+		(void)fail(e, E2BIG,
+			   "'%s' has too many records for one profile, or they take more than %zu "
+			   "MiB: report a part of it",
+			   name, profile_most_kept >> 20);
 	else if (r == -EFBIG)
-		(void)fail(e, EFBIG, "'%s' has more than %u MiB that are no profile records", name, MAX_BAD >> 20);
+		(void)fail(e, EFBIG, "'%s' has more than %u MiB that are no profile records", name,
+			   MAX_BAD >> 20);
 	else if (!r)
 		r = profile_merge(p, &ps->p);
 	if (r == -ENOMEM)
@@ -275,7 +285,8 @@ static int finish(struct parser *ps, int r, struct profile *p, const char *name,
 	return r;
 }
 
-int profile_read_buffer(struct profile *p, const char *data, size_t size, const char *name, struct error *e)
+int profile_read_buffer(struct profile *p, const char *data, size_t size, const char *name,
+			struct error *e)
 {
 	_cleanup_(parser_free) struct parser ps = {.tok = json_tokener_new()};
 	size_t used;

@@ -25,7 +25,8 @@ static int parse_throughput(const struct source *src, struct record *ret)
 		*p = timed;
 		p->timed = true;
 		p->timed_visits = p->delta;
-		if (source_fill(src, &throughput_part_fields, &part) == 0 && part.timed_visits >= 2 && part.timed_visits < p->delta)
+		if (source_fill(src, &throughput_part_fields, &part) == 0 &&
+		    part.timed_visits >= 2 && part.timed_visits < p->delta)
 			p->timed_visits = part.timed_visits;
 	}
 	(void)source_fill(src, &throughput_settled_fields, p);
@@ -60,7 +61,8 @@ static const struct {
 	const char *name;
 	enum record_type type;
 	const struct field_table *fields;
-	int (*more)(const struct source *src, struct record *ret); /* what stands beside the fields; NULL: nothing */
+	int (*more)(const struct source *src,
+		    struct record *ret); /* what stands beside the fields; NULL: nothing */
 } kinds[] = {
 	{"experiment", RECORD_EXPERIMENT, &experiment_fields, NULL},
 	{"throughput-point", RECORD_POINT, &throughput_fields, parse_throughput},
@@ -82,7 +84,8 @@ static const struct {
 	[RECORD_IGNORED] = {0, &nothing},
 	[RECORD_STARTUP] = {sizeof(struct profile_startup), &startup_fields},
 	[RECORD_EXPERIMENT] = {sizeof(struct profile_run_experiment), &experiment_fields},
-	[RECORD_POINT] = {sizeof(struct profile_point), &latency_fields}, /* the name, whichever the kind */
+	[RECORD_POINT] = {sizeof(struct profile_point),
+			  &latency_fields}, /* the name, whichever the kind */
 	[RECORD_RUNTIME] = {0, &nothing},
 	[RECORD_SAMPLES] = {sizeof(struct profile_samples), &samples_fields},
 	[RECORD_ADDRESSES] = {sizeof(struct profile_addresses), &addresses_fields},
@@ -123,7 +126,8 @@ size_t record_size(const struct record *r)
 {
 	const struct profile_latency *l = r->type == RECORD_POINT ? r->point.latency : NULL;
 
-	return 2 * kept[r->type].size + fields_size(kept[r->type].strings, &r->any, 32) + (l ? sizeof(*l) + l->n_buckets * sizeof(*l->buckets) : 0);
+	return 2 * kept[r->type].size + fields_size(kept[r->type].strings, &r->any, 32) +
+	       (l ? sizeof(*l) + l->n_buckets * sizeof(*l->buckets) : 0);
 }
 
 void record_free(struct record *r)

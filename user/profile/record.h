@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One record of a profile: which key is which field of its struct, for what writes and what reads; and how a line of either form is decoded.
- * Internal to the package. */
+/* One record of a profile: which key is which field of its struct, for what writes and what reads;
+ * and how a line of either form is decoded. Internal to the package. */
 #pragma once
 
 #include "profile/profile.h"
@@ -24,8 +24,9 @@ struct field_table {
 extern const struct field_table experiment_fields;
 /* A startup record's own member, and those of its "cozbpf" object. */
 extern const struct field_table startup_time_fields, startup_fields;
-extern const struct field_table throughput_fields, throughput_timing_fields, throughput_part_fields, throughput_settled_fields,
-	throughput_cost_fields, latency_fields, runtime_fields, chains_fields, machine_fields;
+extern const struct field_table throughput_fields, throughput_timing_fields, throughput_part_fields,
+	throughput_settled_fields, throughput_cost_fields, latency_fields, runtime_fields,
+	chains_fields, machine_fields;
 extern const struct field_table samples_fields, addresses_fields;
 /* Of a struct profile_latency. */
 extern const struct field_table latency_measured_fields;
@@ -64,16 +65,26 @@ void source_free(struct source *src);
 
 /* True if the record's type is @type; '_' and '-' are one (Coz had both). */
 bool source_is(const struct source *src, const char *type);
-/* Fills @record's fields from the source. -EINVAL: one is malformed, or required and missing; -ENOMEM. What was filled in is
- * the caller's to free either way. */
+/* Fills @record's fields from the source. -EINVAL: one is malformed, or required and missing;
+ * -ENOMEM. What was filled in is the caller's to free either way. */
 int source_fill(const struct source *src, const struct field_table *t, void *record);
-/* The members of the object under @key, whose names are numbers below @limit without leading zeros; zero counts are left out. *ret is the
- * caller's. -ENOENT: there is none; -EINVAL, -ENOMEM. */
-int source_counts(const struct source *src, const char *key, uint32_t limit, struct profile_bucket **ret, size_t *ret_n);
-/* What the record of a latency point holds beside its counters (latency.c). -ENOENT: nothing that is well-formed; -ENOMEM. */
+/* The members of the object under @key, whose names are numbers below @limit without leading zeros;
+ * zero counts are left out. *ret is the caller's. -ENOENT: there is none; -EINVAL, -ENOMEM. */
+int source_counts(const struct source *src, const char *key, uint32_t limit,
+		  struct profile_bucket **ret, size_t *ret_n);
+/* What the record of a latency point holds beside its counters (latency.c). -ENOENT: nothing that
+ * is well-formed; -ENOMEM. */
 int latency_parse(const struct source *src, struct profile_latency **ret);
 
-enum record_type { RECORD_IGNORED, RECORD_STARTUP, RECORD_EXPERIMENT, RECORD_POINT, RECORD_RUNTIME, RECORD_SAMPLES, RECORD_ADDRESSES };
+enum record_type {
+	RECORD_IGNORED,
+	RECORD_STARTUP,
+	RECORD_EXPERIMENT,
+	RECORD_POINT,
+	RECORD_RUNTIME,
+	RECORD_SAMPLES,
+	RECORD_ADDRESSES
+};
 
 struct record {
 	enum record_type type;
@@ -90,6 +101,7 @@ struct record {
 
 /* Decodes a line without its newline. -EINVAL: no record; -ENOMEM. */
 int record_parse(struct json_tokener *tok, const char *line, size_t len, struct record *ret);
-/* Bytes that are kept of it, about: with what its strings and lists take, and what the allocator adds. */
+/* Bytes that are kept of it, about: with what its strings and lists take, and what the allocator
+ * adds. */
 size_t record_size(const struct record *r);
 void record_free(struct record *r);

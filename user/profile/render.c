@@ -29,7 +29,8 @@ void buffer_free(struct buffer *b)
 	free(b->data);
 }
 
-/* A share 0..1 as the shortest text that reads back as the same number: 0.25, not 0.25000000000000000. */
+/* A share 0..1 as the shortest text that reads back as the same number: 0.25, not
+ * 0.25000000000000000. */
 static void format_share(char text[32], double value)
 {
 	if (!(value >= 0))
@@ -62,7 +63,8 @@ static void add_string(struct buffer *b, struct json_object *o, const char *key,
 	add(b, o, key, clean ? json_object_new_string(clean) : NULL);
 }
 
-static void add_fields(struct buffer *b, struct json_object *o, const struct field_table *t, const void *record)
+static void add_fields(struct buffer *b, struct json_object *o, const struct field_table *t,
+		       const void *record)
 {
 	for (size_t i = 0; i < t->n; i++) {
 		const struct field *f = &t->fields[i];
@@ -90,8 +92,8 @@ static void add_fields(struct buffer *b, struct json_object *o, const struct fie
 	}
 }
 
-/* The text form has no escapes: what would end a value or a record becomes a space, what would steer a
- * terminal a question mark. */
+/* The text form has no escapes: what would end a value or a record becomes a space, what would
+ * steer a terminal a question mark. */
 static void text_value(struct buffer *b, const char *key, const char *value)
 {
 	_cleanup_free_ char *clean = utf8_clean(value ? value : "", SOURCE_MAX_STRING);
@@ -117,7 +119,8 @@ static void text_share(struct buffer *b, const char *key, double share)
 	(void)fprintf(b->out, "\t%s=%ld.%02ld", key, hundredths / 100, hundredths % 100);
 }
 
-static void text_record(struct buffer *b, const char *type, const struct field_table *t, const void *record)
+static void text_record(struct buffer *b, const char *type, const struct field_table *t,
+			const void *record)
 {
 	(void)fputs(type, b->out);
 	for (size_t i = 0; i < t->n_coz; i++) {
@@ -146,8 +149,10 @@ static void text_record(struct buffer *b, const char *type, const struct field_t
 	(void)fputc('\n', b->out);
 }
 
-/* Begins a record with the fields of @t. NULL: nothing can be added to it, since that is all of it in the text form, or there is no memory. */
-static struct json_object *begin(struct buffer *b, enum profile_format format, const char *type, const struct field_table *t, const void *record)
+/* Begins a record with the fields of @t. NULL: nothing can be added to it, since that is all of it
+ * in the text form, or there is no memory. */
+static struct json_object *begin(struct buffer *b, enum profile_format format, const char *type,
+				 const struct field_table *t, const void *record)
 {
 	struct json_object *o;
 
@@ -171,7 +176,9 @@ static void end(struct buffer *b, struct json_object *o)
 
 	if (!o)
 		return;
-	s = b->failed ? NULL : json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE);
+	s = b->failed ? NULL
+		      : json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN |
+								  JSON_C_TO_STRING_NOSLASHESCAPE);
 	if (s) {
 		utf8_put_json(b->out, s);
 		(void)fputc('\n', b->out);
@@ -193,7 +200,8 @@ void render_startup(struct buffer *b, enum profile_format format, const struct p
 	end(b, o);
 }
 
-void render_experiment(struct buffer *b, enum profile_format format, const struct profile_experiment *x)
+void render_experiment(struct buffer *b, enum profile_format format,
+		       const struct profile_experiment *x)
 {
 	end(b, begin(b, format, "experiment", &experiment_fields, x));
 }
@@ -227,7 +235,8 @@ void render_point(struct buffer *b, enum profile_format format, const struct pro
 {
 	bool latency = p->kind == PROFILE_LATENCY;
 	struct json_object *o =
-		latency ? begin(b, format, "latency-point", &latency_fields, p) : begin(b, format, "throughput-point", &throughput_fields, p);
+		latency ? begin(b, format, "latency-point", &latency_fields, p)
+			: begin(b, format, "throughput-point", &throughput_fields, p);
 
 	if (o && !latency)
 		add_throughput(b, o, p);
@@ -252,7 +261,8 @@ void render_samples(struct buffer *b, enum profile_format format, const struct p
 	end(b, begin(b, format, "samples", &samples_fields, s));
 }
 
-void render_addresses(struct buffer *b, enum profile_format format, const struct profile_addresses *a)
+void render_addresses(struct buffer *b, enum profile_format format,
+		      const struct profile_addresses *a)
 {
 	if (format == PROFILE_JSON)
 		end(b, begin(b, format, "addresses", &addresses_fields, a));

@@ -21,8 +21,10 @@ int buffer_flush(struct buffer *b);
 void buffer_free(struct buffer *b);
 
 void render_startup(struct buffer *b, enum profile_format format, const struct profile_startup *s);
-void render_experiment(struct buffer *b, enum profile_format format, const struct profile_experiment *x);
+void render_experiment(struct buffer *b, enum profile_format format,
+		       const struct profile_experiment *x);
 void render_point(struct buffer *b, enum profile_format format, const struct profile_point *p);
 void render_runtime(struct buffer *b, enum profile_format format, const struct profile_runtime *t);
 void render_samples(struct buffer *b, enum profile_format format, const struct profile_samples *s);
-void render_addresses(struct buffer *b, enum profile_format format, const struct profile_addresses *a); /* nothing in the text form */
+void render_addresses(struct buffer *b, enum profile_format format,
+		      const struct profile_addresses *a); /* nothing in the text form */

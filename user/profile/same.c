@@ -49,7 +49,8 @@ static const char *unlike(const struct profile *p, startup_value value, const ch
 }
 
 /* A value of @b's that is another one than one of @a's; NULL: none. */
-static const char *other_value(const struct profile *a, const struct profile *b, startup_value value, const char **ret_a)
+static const char *other_value(const struct profile *a, const struct profile *b,
+			       startup_value value, const char **ret_a)
 {
 	const char *x = first_value(a, value), *y = x ? unlike(b, value, x) : NULL;
 
@@ -64,9 +65,11 @@ static const char *other_value(const struct profile *a, const struct profile *b,
 
 static int by_name(const void *a, const void *b)
 {
-	const struct profile_point *x = *(const struct profile_point *const *)a, *y = *(const struct profile_point *const *)b;
+	const struct profile_point *x = *(const struct profile_point *const *)a,
+				   *y = *(const struct profile_point *const *)b;
 
-	return x->kind != y->kind ? (x->kind > y->kind) - (x->kind < y->kind) : strcmp(x->name, y->name);
+	return x->kind != y->kind ? (x->kind > y->kind) - (x->kind < y->kind)
+				  : strcmp(x->name, y->name);
 }
 
 /* Does experiment @i have the points of the one before it, as all of a run do? */
@@ -97,15 +100,18 @@ static const struct profile_point **sorted_points(const struct profile *p, size_
 	*ret_n = n;
 	n = 0;
 	for (size_t i = 0; all && i < p->n_experiments; i++)
-		for (size_t j = 0, end = as_before(p, i) ? 0 : p->experiments[i].n_points; j < end; j++)
+		for (size_t j = 0, end = as_before(p, i) ? 0 : p->experiments[i].n_points; j < end;
+		     j++)
 			all[n++] = &p->experiments[i].points[j];
 	if (all)
 		qsort((void *)all, n, sizeof(*all), by_name);
 	return all;
 }
 
-/* A point of @a's that @b does not have; NULL: none. All experiments of a run have the same points, so those of one tell. -ENOMEM. */
-static int lacking(const struct profile *a, const struct profile *b, const struct profile_point **ret)
+/* A point of @a's that @b does not have; NULL: none. All experiments of a run have the same points,
+ * so those of one tell. -ENOMEM. */
+static int lacking(const struct profile *a, const struct profile *b,
+		   const struct profile_point **ret)
 {
 	size_t n;
 	const struct profile_point **all = sorted_points(b, &n), *point = NULL;
@@ -127,7 +133,8 @@ static int lacking(const struct profile *a, const struct profile *b, const struc
 	return 0;
 }
 
-int profile_check_same(const struct profile *a, const char *a_name, const struct profile *b, const char *b_name, struct error *e)
+int profile_check_same(const struct profile *a, const char *a_name, const struct profile *b,
+		       const char *b_name, struct error *e)
 {
 	static const struct {
 		startup_value value;
@@ -141,17 +148,20 @@ int profile_check_same(const struct profile *a, const char *a_name, const struct
 		const char *x = NULL, *y = other_value(a, b, keys[i].value, &x);
 
 		if (y)
-			return fail(e, EINVAL, "'%s' is %s %s) than '%s' (%s)", b_name, keys[i].words, y, a_name, x);
+			return fail(e, EINVAL, "'%s' is %s %s) than '%s' (%s)", b_name,
+				    keys[i].words, y, a_name, x);
 	}
 	if (!a->n_experiments || !b->n_experiments)
 		return 0;
 	if (lacking(a, b, &point) < 0)
 		return fail(e, ENOMEM, "out of memory");
 	if (point)
-		return fail(e, EINVAL, "'%s' has no point '%s', which '%s' has", b_name, point->name, a_name);
+		return fail(e, EINVAL, "'%s' has no point '%s', which '%s' has", b_name,
+			    point->name, a_name);
 	if (lacking(b, a, &point) < 0)
 		return fail(e, ENOMEM, "out of memory");
 	if (point)
-		return fail(e, EINVAL, "'%s' has no point '%s', which '%s' has", a_name, point->name, b_name);
+		return fail(e, EINVAL, "'%s' has no point '%s', which '%s' has", a_name,
+			    point->name, b_name);
 	return 0;
 }

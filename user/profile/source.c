@@ -13,7 +13,8 @@ static bool same_word(const char *a, size_t n, const char *word)
 	if (strlen(word) != n)
 		return false;
 	for (size_t i = 0; i < n; i++)
-		if (a[i] != word[i] && !((a[i] == '-' || a[i] == '_') && (word[i] == '-' || word[i] == '_')))
+		if (a[i] != word[i] &&
+		    !((a[i] == '-' || a[i] == '_') && (word[i] == '-' || word[i] == '_')))
 			return false;
 	return true;
 }
@@ -30,12 +31,15 @@ static int parse_json(struct json_tokener *tok, const char *line, size_t len, st
 		return -EINVAL;
 	while (end < len && (line[end] == ' ' || line[end] == '\t'))
 		end++;
-	if (end != len || !json_object_is_type(o, json_type_object) || !json_object_object_get_ex(o, "type", &type) ||
+	if (end != len || !json_object_is_type(o, json_type_object) ||
+	    !json_object_object_get_ex(o, "type", &type) ||
 	    !json_object_is_type(type, json_type_string)) {
 		json_object_put(o);
 		return -EINVAL;
 	}
-	*ret = (struct source){.json = o, .type = {json_object_get_string(type), (size_t)json_object_get_string_len(type)}};
+	*ret = (struct source){
+		.json = o,
+		.type = {json_object_get_string(type), (size_t)json_object_get_string_len(type)}};
 	return 0;
 }
 
@@ -53,7 +57,8 @@ static int parse_text(const char *line, size_t len, struct source *ret)
 			src.type = (struct source_slice){p, (size_t)(stop - p)};
 		} else if (eq && src.n_pairs < SOURCE_MAX_PAIRS) {
 			src.pairs[src.n_pairs].key = (struct source_slice){p, (size_t)(eq - p)};
-			src.pairs[src.n_pairs++].value = (struct source_slice){eq + 1, (size_t)(stop - eq - 1)};
+			src.pairs[src.n_pairs++].value =
+				(struct source_slice){eq + 1, (size_t)(stop - eq - 1)};
 		}
 		p = stop + (tab ? 1 : 0);
 	}
@@ -132,10 +137,12 @@ static int text_number(const struct source_slice *v, struct number *ret)
 		return -EINVAL;
 	ret->whole = 0;
 	for (; p < end && *p >= '0' && *p <= '9'; p++)
-		if (__builtin_mul_overflow(ret->whole, 10, &ret->whole) || __builtin_add_overflow(ret->whole, (uint64_t)(*p - '0'), &ret->whole))
+		if (__builtin_mul_overflow(ret->whole, 10, &ret->whole) ||
+		    __builtin_add_overflow(ret->whole, (uint64_t)(*p - '0'), &ret->whole))
 			return -EINVAL;
 	ret->value = (double)ret->whole;
-	/* One division, so that 0.75 is the double 0.75; digits beyond a double's are of no consequence. */
+	/* One division, so that 0.75 is the double 0.75; digits beyond a double's are of no
+	 * consequence. */
 	if (p < end && *p == '.')
 		for (p++; p < end && *p >= '0' && *p <= '9'; p++)
 			if (scale < 1e15) {
@@ -199,7 +206,8 @@ static int bucket_of(const char *name, uint32_t limit, uint32_t *ret)
 	return 0;
 }
 
-int source_counts(const struct source *src, const char *key, uint32_t limit, struct profile_bucket **ret, size_t *ret_n)
+int source_counts(const struct source *src, const char *key, uint32_t limit,
+		  struct profile_bucket **ret, size_t *ret_n)
 {
 	struct json_object *o = src->json ? member(src, key) : NULL;
 	struct profile_bucket *list;
@@ -217,7 +225,9 @@ int source_counts(const struct source *src, const char *key, uint32_t limit, str
 		return -ENOMEM;
 	json_object_object_foreach(o, name, value)
 	{
-		if (bucket_of(name, limit, &list[n].bucket) < 0 || !json_object_is_type(value, json_type_int) || json_object_get_int64(value) < 0) {
+		if (bucket_of(name, limit, &list[n].bucket) < 0 ||
+		    !json_object_is_type(value, json_type_int) ||
+		    json_object_get_int64(value) < 0) {
 			free(list);
 			return -EINVAL;
 		}
@@ -239,7 +249,9 @@ static int get_string(const struct source *src, const char *key, char **ret)
 		return -ENOENT;
 	if (o && !json_object_is_type(o, json_type_string))
 		return -EINVAL;
-	text = v ? *v : (struct source_slice){json_object_get_string(o), (size_t)json_object_get_string_len(o)};
+	text = v ? *v
+		 : (struct source_slice){json_object_get_string(o),
+					 (size_t)json_object_get_string_len(o)};
 	if (text.n > SOURCE_MAX_STRING || memchr(text.s, '\0', text.n))
 		return -EINVAL;
 	free(*ret); /* a table may be filled twice */

@@ -14,7 +14,8 @@
 #define AROUND 5	       /* lines before and after */
 #define MOST_COLUMNS 200
 
-/* A file's text, while lines of it are taken: locations are in order, so that those of one file come together. */
+/* A file's text, while lines of it are taken: locations are in order, so that those of one file
+ * come together. */
 struct text {
 	char *name; /* of the file; NULL: none yet */
 	char *bytes;
@@ -74,7 +75,8 @@ static int load(struct text *t, const char *name, source_opener open, const stru
 	return 0;
 }
 
-/* The lines around @line, each as "NUMBER\tTEXT\n". *ret is NULL if the file is not as long. -ENOMEM. */
+/* The lines around @line, each as "NUMBER\tTEXT\n". *ret is NULL if the file is not as long.
+ * -ENOMEM. */
 static int excerpt(const struct text *t, unsigned long line, char **ret)
 {
 	const char *at = t->bytes, *end = t->bytes + t->size;
@@ -93,7 +95,8 @@ static int excerpt(const struct text *t, unsigned long line, char **ret)
 		if (length && at[length - 1] == '\r')
 			length--;
 		if (n + AROUND >= line) {
-			(void)fprintf(f, "%lu\t%.*s\n", n, (int)(length > MOST_COLUMNS ? MOST_COLUMNS : length), at);
+			(void)fprintf(f, "%lu\t%.*s\n", n,
+				      (int)(length > MOST_COLUMNS ? MOST_COLUMNS : length), at);
 			seen |= n == line;
 		}
 		at = stop ? stop + 1 : end;
@@ -120,7 +123,8 @@ int profile_take_sources(struct profile *p, source_opener open, const struct fil
 	int r = tried ? 0 : -ENOMEM;
 
 	for (size_t i = 0; r == 0 && i < p->n_experiments; i++) {
-		const struct profile_samples *s = profile_find_samples(p, p->experiments[i].x.selected);
+		const struct profile_samples *s =
+			profile_find_samples(p, p->experiments[i].x.selected);
 
 		if (s)
 			tried[s - p->samples] = true;
@@ -129,7 +133,8 @@ int profile_take_sources(struct profile *p, source_opener open, const struct fil
 		struct profile_samples *s = &p->samples[i];
 		size_t length;
 		unsigned long line = source_line_number(s->location, &length);
-		_cleanup_free_ char *name = line && tried[i] && !s->source ? strndup(s->location, length) : NULL;
+		_cleanup_free_ char *name =
+			line && tried[i] && !s->source ? strndup(s->location, length) : NULL;
 
 		if (!line || !tried[i] || s->source)
 			continue;
@@ -150,7 +155,9 @@ bool source_next(const char **at, struct source_line *ret)
 		*at += length + (line[length] == '\n');
 		if (!digits || digits > 9 || digits >= length || line[digits] != '\t')
 			continue;
-		*ret = (struct source_line){.number = strtoul(line, NULL, 10), .text = line + digits + 1, .length = length - digits - 1};
+		*ret = (struct source_line){.number = strtoul(line, NULL, 10),
+					    .text = line + digits + 1,
+					    .length = length - digits - 1};
 		return true;
 	}
 	return false;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The source around lines, kept in a profile for who has not got the files. A path in debug information can be any path, so that this is done only
- * where a user asks for it, with the rights @as, and of regular files. */
+/* The source around lines, kept in a profile for who has not got the files. A path in debug
+ * information can be any path, so that this is done only where a user asks for it, with the rights
+ * @as, and of regular files. */
 #pragma once
 
 #include "profile/reader.h"
@@ -10,7 +11,8 @@ struct file_rights;
 /* Opens @path with the rights @as, as open_file and opener_open. */
 typedef int (*source_opener)(const char *path, const struct file_rights *as);
 
-/* Fills profile_samples.source of each line that was tried and has none. Files that cannot be read, or are too large, are passed over. -ENOMEM. */
+/* Fills profile_samples.source of each line that was tried and has none. Files that cannot be read,
+ * or are too large, are passed over. -ENOMEM. */
 int profile_take_sources(struct profile *p, source_opener open, const struct file_rights *as);
 
 /* One line of it. */

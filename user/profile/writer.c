@@ -15,7 +15,8 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-/* How much of an existing file's head and tail is looked at: a startup record holds a command line of at most 4 KiB. */
+/* How much of an existing file's head and tail is looked at: a startup record holds a command line
+ * of at most 4 KiB. */
 #define LOOK (64u << 10)
 
 struct profile_writer {
@@ -71,7 +72,8 @@ static ssize_t look(int fd, off_t at, char *buf)
 /* An existing file must begin with a record of the format that we are going to append. */
 static int check_head(const struct profile_writer *w, char *buf, struct error *e)
 {
-	static const char *const names[] = {[PROFILE_JSON] = "JSON lines", [PROFILE_COZ_TEXT] = "Coz's text form"};
+	static const char *const names[] = {
+		[PROFILE_JSON] = "JSON lines", [PROFILE_COZ_TEXT] = "Coz's text form"};
 	enum profile_format found;
 	ssize_t n = look(w->fd, 0, buf);
 	const char *nl;
@@ -82,15 +84,20 @@ static int check_head(const struct profile_writer *w, char *buf, struct error *e
 		return 0; /* made by mktemp, say: nothing there to lose */
 	nl = memchr(buf, '\n', (size_t)n);
 	if (!is_record(buf, nl ? (size_t)(nl - buf) : (size_t)n, &found))
-		return fail(e, EEXIST, "'%s' exists and is not a profile: not overwritten; choose another file with -o", w->path);
+		return fail(e, EEXIST,
+			    "'%s' exists and is not a profile: not overwritten; choose another "
+			    "file with -o",
+			    w->path);
 	if (found != w->format)
-		return fail(e, EEXIST, "'%s' is a profile in %s, this run would write %s: choose another file with -o", w->path, names[found],
-			    names[w->format]);
+		return fail(e, EEXIST,
+			    "'%s' is a profile in %s, this run would write %s: choose another file "
+			    "with -o",
+			    w->path, names[found], names[w->format]);
 	return 0;
 }
 
-/* A killed run may have left half a line. A viewer stops at such a line, so that it is cut off with our first record; a last
- * line that is whole and lacks its newline only is kept. */
+/* A killed run may have left half a line. A viewer stops at such a line, so that it is cut off with
+ * our first record; a last line that is whole and lacks its newline only is kept. */
 static int check_tail(struct profile_writer *w, off_t size, char *buf)
 {
 	off_t at = size > (off_t)LOOK ? size - (off_t)LOOK : 0;
@@ -119,19 +126,24 @@ static bool still_ours(const struct profile_writer *w)
 {
 	struct stat a, b;
 
-	return fstat(w->fd, &a) == 0 && lstat(w->path, &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+	return fstat(w->fd, &a) == 0 && lstat(w->path, &b) == 0 && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
 }
 
-/* Two runs in one file would tear each other's records; a file system without locks is taken on trust. Nothing that was learned of the file before
- * the lock is true after it: a run that has just ended may have written to it, or removed it. */
+/* Two runs in one file would tear each other's records; a file system without locks is taken on
+ * trust. Nothing that was learned of the file before the lock is true after it: a run that has just
+ * ended may have written to it, or removed it. */
 static int lock(const struct profile_writer *w, struct error *e)
 {
 	if ((flock(w->fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) || !still_ours(w))
-		return fail(e, EBUSY, "'%s' is being written by another run: choose another file with -o", w->path);
+		return fail(e, EBUSY,
+			    "'%s' is being written by another run: choose another file with -o",
+			    w->path);
 	return 0;
 }
 
-/* Another user's file is changed by that user at will, and stands ready in /tmp under the name that we are known to use. */
+/* Another user's file is changed by that user at will, and stands ready in /tmp under the name that
+ * we are known to use. */
 static bool is_trusted(uid_t owner, uid_t invoker)
 {
 	return owner == 0 || owner == geteuid() || owner == invoker;
@@ -147,7 +159,8 @@ static int open_existing(struct profile_writer *w, uid_t invoker, struct error *
 	/* O_NONBLOCK: opening a pipe must not wait for its other end. */
 	w->fd = open(path, O_RDWR | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
 	if (w->fd < 0 && errno == ELOOP)
-		return fail(e, ELOOP, "'%s' is a symbolic link: not followed; name the file itself", path);
+		return fail(e, ELOOP, "'%s' is a symbolic link: not followed; name the file itself",
+			    path);
 	if (w->fd < 0 && (errno == EISDIR || errno == ENXIO))
 		return fail(e, EINVAL, "'%s' is not a regular file", path);
 	if (w->fd < 0)
@@ -157,7 +170,10 @@ static int open_existing(struct profile_writer *w, uid_t invoker, struct error *
 	if (!S_ISREG(st.st_mode))
 		return fail(e, EINVAL, "'%s' is not a regular file", path);
 	if (!is_trusted(st.st_uid, invoker))
-		return fail(e, EPERM, "'%s' belongs to another user (id %u): not appended to; choose another file with -o", path, st.st_uid);
+		return fail(e, EPERM,
+			    "'%s' belongs to another user (id %u): not appended to; choose another "
+			    "file with -o",
+			    path, st.st_uid);
 	r = lock(w, e);
 	if (r)
 		return r;
@@ -173,13 +189,15 @@ static int open_existing(struct profile_writer *w, uid_t invoker, struct error *
 	return r ? fail(e, -r, "cannot read '%s': %s", path, strerror(-r)) : 0;
 }
 
-int profile_writer_open(const char *path, enum profile_format format, uid_t uid, gid_t gid, struct profile_writer **ret, struct error *e)
+int profile_writer_open(const char *path, enum profile_format format, uid_t uid, gid_t gid,
+			struct profile_writer **ret, struct error *e)
 {
 	struct profile_writer *w;
 	int r = 0;
 
 	if (strcmp(path, "-") == 0)
-		return fail(e, EINVAL, "a profile cannot be written to standard output: name a file with -o");
+		return fail(e, EINVAL,
+			    "a profile cannot be written to standard output: name a file with -o");
 	w = calloc(1, sizeof(*w));
 	if (w)
 		*w = (struct profile_writer){.fd = -1, .path = strdup(path), .format = format};
@@ -187,7 +205,8 @@ int profile_writer_open(const char *path, enum profile_format format, uid_t uid,
 		(void)profile_writer_close(w);
 		return fail(e, ENOMEM, "cannot write '%s': out of memory", path);
 	}
-	w->fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0644);
+	w->fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY,
+		     0644);
 	if (w->fd >= 0) {
 		r = lock(w, e);
 		/* A run that was faster has it by now: then it is not ours to remove. */
@@ -271,7 +290,8 @@ int profile_write_startup(struct profile_writer *w, const struct profile_startup
 	return flush(w, &b);
 }
 
-int profile_write_experiment(struct profile_writer *w, const struct profile_experiment *x, const struct profile_point *points, size_t n_points)
+int profile_write_experiment(struct profile_writer *w, const struct profile_experiment *x,
+			     const struct profile_point *points, size_t n_points)
 {
 	_cleanup_(buffer_free) struct buffer b = {0};
 
@@ -283,7 +303,8 @@ int profile_write_experiment(struct profile_writer *w, const struct profile_expe
 	return flush(w, &b);
 }
 
-int profile_write_log(struct profile_writer *w, const struct profile_runtime *t, const struct profile *p)
+int profile_write_log(struct profile_writer *w, const struct profile_runtime *t,
+		      const struct profile *p)
 {
 	_cleanup_(buffer_free) struct buffer b = {0};
 

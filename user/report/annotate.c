@@ -50,7 +50,8 @@ static void put_line(struct annotate_rows *x, uint32_t i)
 
 	if (!annotate_line_begins(x, i, &l))
 		return;
-	(void)fprintf(x->r.out, "%*s%s  %.*s\n", margin(x), "", l.name, cut(l.text, room(x, margin(x) + 2 + (int)text_columns(l.name))), l.text);
+	(void)fprintf(x->r.out, "%*s%s  %.*s\n", margin(x), "", l.name,
+		      cut(l.text, room(x, margin(x) + 2 + (int)text_columns(l.name))), l.text);
 	if (l.effect)
 		put_indented(x, margin(x), "", annotate_worth(x, l.effect));
 }
@@ -68,15 +69,17 @@ static void put_instruction(struct annotate_rows *x, const struct flow_block *b,
 	if (a->model.cycles)
 		(void)snprintf(cycles, sizeof(cycles), "%.1f", a->model.cycles[i]);
 	if (a->samples[i] > 0)
-		(void)fprintf(x->r.out, "%8.0f %5.1f %% %7s", a->samples[i], 100 * annotate_share(a, a->samples[i]), cycles);
+		(void)fprintf(x->r.out, "%8.0f %5.1f %% %7s", a->samples[i],
+			      100 * annotate_share(a, a->samples[i]), cycles);
 	else
 		(void)fprintf(x->r.out, "%16s %7s", "", cycles);
 	if (isfinite(took))
 		(void)snprintf(each, sizeof(each), took < 99.95 ? "%.1f" : "%.0f", took);
-	(void)fprintf(x->r.out, "%*s  %6" PRIx64 "  %.*s\n", margin(x) - MARGIN, each, a->flow.all[i].at, cut(clean, room(x, margin(x) + 9)), clean);
+	(void)fprintf(x->r.out, "%*s  %6" PRIx64 "  %.*s\n", margin(x) - MARGIN, each,
+		      a->flow.all[i].at, cut(clean, room(x, margin(x) + 9)), clean);
 	if (a->called[i] > 0)
-		(void)fprintf(x->r.out, "%8.0f %5.1f %%%*sin what it calls\n", a->called[i], 100 * annotate_share(a, a->called[i]),
-			      margin(x) - 16 + 5, "");
+		(void)fprintf(x->r.out, "%8.0f %5.1f %%%*sin what it calls\n", a->called[i],
+			      100 * annotate_share(a, a->called[i]), margin(x) - 16 + 5, "");
 	if (annotate_share(a, a->samples[i]) >= ANNOTATE_WORTH_SHOWING && a->possible[i])
 		put_indented(x, margin(x) + 4, "may wait for: ", annotate_causes(a->possible[i]));
 }
@@ -87,11 +90,13 @@ static void put_head(const struct annotate_rows *x)
 	const struct shares_code *of = x->p->of;
 	_cleanup_free_ char *name = annotate_function(x), *image = text_clean(&x->r, of->image);
 
-	paragraph(&x->r, 0, "%s in %s: %" PRIu64 " of %" PRIu64 " samples (%.1f %%) of %s.", name, image, of->samples, of->total,
-		  100 * (double)of->samples / (double)of->total, of->event);
+	paragraph(&x->r, 0, "%s in %s: %" PRIu64 " of %" PRIu64 " samples (%.1f %%) of %s.", name,
+		  image, of->samples, of->total, 100 * (double)of->samples / (double)of->total,
+		  of->event);
 	paragraph(&x->r, 0, "%zu instructions in %zu blocks.", a->flow.n, a->flow.n_blocks);
 	annotate_notes(x);
-	(void)fprintf(x->r.out, "%8s %7s %7s%*s  %6s\n", "samples", "share", a->model.cycles ? "cycles" : "", margin(x) - MARGIN,
+	(void)fprintf(x->r.out, "%8s %7s %7s%*s  %6s\n", "samples", "share",
+		      a->model.cycles ? "cycles" : "", margin(x) - MARGIN,
 		      a->executed ? "took" : "", "code");
 }
 
@@ -99,7 +104,8 @@ static void put_head(const struct annotate_rows *x)
 static void put_gap(const struct annotate_rows *x, size_t *hidden)
 {
 	if (*hidden)
-		(void)fprintf(x->r.out, "%*s... %zu instruction%s\n", margin(x), "", *hidden, *hidden == 1 ? "" : "s");
+		(void)fprintf(x->r.out, "%*s... %zu instruction%s\n", margin(x), "", *hidden,
+			      *hidden == 1 ? "" : "s");
 	*hidden = 0;
 }
 
@@ -120,7 +126,9 @@ int annotate_print(FILE *out, const struct annotate_page *p)
 	put_head(&x);
 	for (size_t b = 0; b < p->a->flow.n_blocks; b++) {
 		const struct flow_block *block = &p->a->flow.blocks[b];
-		bool shown = p->all || annotate_share(p->a, annotate_block(p->a, block)) >= ANNOTATE_WORTH_SHOWING, said = false;
+		bool shown = p->all || annotate_share(p->a, annotate_block(p->a, block)) >=
+					       ANNOTATE_WORTH_SHOWING,
+		     said = false;
 
 		for (uint32_t i = block->first; i < block->first + block->n; i++) {
 			if (!p->all && (!shown || !annotate_is_shown(p->a, block, i))) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The instructions of a function, with its source and what is known of the worth of its lines: text, HTML and JSON. */
+/* The instructions of a function, with its source and what is known of the worth of its lines:
+ * text, HTML and JSON. */
 #pragma once
 
 #include "analysis/analysis.h"
@@ -11,9 +12,10 @@
 struct annotate_page {
 	const struct annotation *a;
 	const struct shares_code *of;
-	const struct analysis_point *point; /* of a causal profile of the program; NULL: there is none */
-	bool all;			    /* not only blocks that have samples worth mentioning */
-	int width;			    /* columns; 0: 100 */
+	const struct analysis_point
+		*point; /* of a causal profile of the program; NULL: there is none */
+	bool all;	/* not only blocks that have samples worth mentioning */
+	int width;	/* columns; 0: 100 */
 };
 
 /* Negative errno. */

@@ -13,7 +13,8 @@
 #define COLUMNS 7
 /* Shades of instructions, by their share of the samples of the one with the most. */
 #define SHADES 4
-/* Of a function with more instructions, blocks without samples are left out: a browser has its limits. */
+/* Of a function with more instructions, blocks without samples are left out: a browser has its
+ * limits. */
 #define MOST_INSTRUCTIONS 20000
 
 struct page {
@@ -50,7 +51,8 @@ static void put_samples(const struct page *g, double samples)
 	const struct annotation *a = g->x.p->a;
 
 	if (samples > 0)
-		(void)fprintf(g->h.out, "<td class=n>%.0f<td class=n>%.1f %%", samples, 100 * annotate_share(a, samples));
+		(void)fprintf(g->h.out, "<td class=n>%.0f<td class=n>%.1f %%", samples,
+			      100 * annotate_share(a, samples));
 	else
 		(void)fputs("<td><td>", g->h.out);
 }
@@ -85,10 +87,12 @@ static void put_instruction(struct page *g, const struct flow_block *b, uint32_t
 	else
 		(void)fputs("<td>", g->h.out);
 	if (isfinite(took))
-		(void)fprintf(g->h.out, took < 99.95 ? "<td class=n>%.1f" : "<td class=n>%.0f", took);
+		(void)fprintf(g->h.out, took < 99.95 ? "<td class=n>%.1f" : "<td class=n>%.0f",
+			      took);
 	else
 		(void)fputs("<td>", g->h.out);
-	(void)fprintf(g->h.out, "<td class=\"n name dim\">%" PRIx64 "<td class=name>", a->flow.all[i].at);
+	(void)fprintf(g->h.out, "<td class=\"n name dim\">%" PRIx64 "<td class=name>",
+		      a->flow.all[i].at);
 	put_code(g, i);
 	(void)fputs("<td>", g->h.out);
 	if (annotate_share(a, a->samples[i]) >= ANNOTATE_WORTH_SHOWING) {
@@ -114,22 +118,28 @@ static void put_head(struct page *g)
 	html_text(&g->h, name);
 	(void)fputs("</h1>\n<p class=dim>", g->h.out);
 	html_text(&g->h, p->of->image);
-	(void)fprintf(g->h.out, " &middot; %" PRIu64 " of %" PRIu64 " samples (%.1f %%) of ", p->of->samples, p->of->total,
+	(void)fprintf(g->h.out, " &middot; %" PRIu64 " of %" PRIu64 " samples (%.1f %%) of ",
+		      p->of->samples, p->of->total,
 		      100 * (double)p->of->samples / (double)p->of->total);
 	html_text(&g->h, p->of->event);
-	(void)fprintf(g->h.out, " &middot; %zu instructions in %zu blocks\n</header>\n<main>\n", p->a->flow.n, p->a->flow.n_blocks);
+	(void)fprintf(g->h.out, " &middot; %zu instructions in %zu blocks\n</header>\n<main>\n",
+		      p->a->flow.n, p->a->flow.n_blocks);
 	annotate_notes(&g->x);
 	html_notes(&g->h);
-	(void)fputs("<div class=scroll><table class=code>\n<thead><tr><th class=n>samples<th class=n>share<th class=n>cycles<th "
+	(void)fputs("<div class=scroll><table class=code>\n<thead><tr><th class=n>samples<th "
+		    "class=n>share<th class=n>cycles<th "
 		    "class=n>",
 		    g->h.out);
-	(void)fprintf(g->h.out, "%s<th class=n>address<th>code<th>may wait for</thead>\n", p->a->executed ? "took" : "");
+	(void)fprintf(g->h.out, "%s<th class=n>address<th>code<th>may wait for</thead>\n",
+		      p->a->executed ? "took" : "");
 }
 
 static void put_gap(struct page *g)
 {
 	if (g->hidden)
-		(void)fprintf(g->h.out, "<tr><td><td><td><td><td><td class=dim>... %zu instruction%s<td>\n", g->hidden, g->hidden == 1 ? "" : "s");
+		(void)fprintf(g->h.out,
+			      "<tr><td><td><td><td><td><td class=dim>... %zu instruction%s<td>\n",
+			      g->hidden, g->hidden == 1 ? "" : "s");
 	g->hidden = 0;
 }
 

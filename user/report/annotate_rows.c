@@ -22,12 +22,19 @@
 #define FEW_BEFORE 3
 #define ONE_INSTRUCTION 0.3 /* from this share of a line's samples on, an instruction is named */
 
-void annotate_rows_begin(struct annotate_rows *x, const struct annotate_page *p, FILE *out, bool utf8, struct notes *notes)
+void annotate_rows_begin(struct annotate_rows *x, const struct annotate_page *p, FILE *out,
+			 bool utf8, struct notes *notes)
 {
 	static const struct report_hints no_hints;
 	int width = p->width ? p->width : DEFAULT_WIDTH;
 
-	*x = (struct annotate_rows){.r = {.out = out, .h = &no_hints, .utf8 = utf8, .width = width, .table_width = width, .notes = notes}, .p = p};
+	*x = (struct annotate_rows){.r = {.out = out,
+					  .h = &no_hints,
+					  .utf8 = utf8,
+					  .width = width,
+					  .table_width = width,
+					  .notes = notes},
+				    .p = p};
 }
 
 void annotate_rows_end(struct annotate_rows *x)
@@ -67,7 +74,8 @@ static char *source_of(struct annotate_rows *x, const struct line_location *at)
 		if (x->sources[i].name == at->file)
 			file = &x->sources[i];
 	if (!file && x->n_sources < ANNOTATE_MOST_FILES) {
-		x->sources[x->n_sources] = (struct annotate_source){at->file, read_source(at->file)};
+		x->sources[x->n_sources] =
+			(struct annotate_source){at->file, read_source(at->file)};
 		file = &x->sources[x->n_sources++];
 	}
 	line = file ? file->text : NULL;
@@ -87,10 +95,12 @@ static bool is_at(const char *selected, const struct line_location *at)
 {
 	size_t n;
 
-	return source_line_number(selected, &n) == at->line && strlen(at->file) == n && memcmp(selected, at->file, n) == 0;
+	return source_line_number(selected, &n) == at->line && strlen(at->file) == n &&
+	       memcmp(selected, at->file, n) == 0;
 }
 
-const struct analysis_line *annotate_effect(const struct annotate_page *p, const struct line_location *at)
+const struct analysis_line *annotate_effect(const struct annotate_page *p,
+					    const struct line_location *at)
 {
 	for (size_t i = 0; p->point && i < p->point->n_lines; i++)
 		if (!p->point->lines[i].wait && is_at(p->point->lines[i].selected, at))
@@ -100,7 +110,8 @@ const struct analysis_line *annotate_effect(const struct annotate_page *p, const
 
 static bool location(const struct annotate_page *p, size_t instruction, struct line_location *ret)
 {
-	return p->of->lines && line_table_at(p->of->lines, p->a->flow.all[instruction].at, ret) == 0;
+	return p->of->lines &&
+	       line_table_at(p->of->lines, p->a->flow.all[instruction].at, ret) == 0;
 }
 
 bool annotate_line_begins(struct annotate_rows *x, size_t instruction, struct annotate_line *ret)
@@ -112,9 +123,12 @@ bool annotate_line_begins(struct annotate_rows *x, size_t instruction, struct an
 		return false;
 	x->at = at;
 	source = source_of(x, &at);
-	if (asprintf(&name, "%s:%u", strrchr(at.file, '/') ? strrchr(at.file, '/') + 1 : at.file, at.line) < 0)
+	if (asprintf(&name, "%s:%u", strrchr(at.file, '/') ? strrchr(at.file, '/') + 1 : at.file,
+		     at.line) < 0)
 		name = NULL;
-	*ret = (struct annotate_line){text_clean(&x->r, name ? name : ""), text_clean(&x->r, source ? source : ""), annotate_effect(x->p, &at)};
+	*ret = (struct annotate_line){text_clean(&x->r, name ? name : ""),
+				      text_clean(&x->r, source ? source : ""),
+				      annotate_effect(x->p, &at)};
 	return true;
 }
 
@@ -162,7 +176,8 @@ char *annotate_causes(uint16_t possible)
 
 	for (int c = 0; f && c < N_CULPRITS; c++)
 		if (possible >> c & 1)
-			(void)fprintf(f, "%s%s", ftello(f) ? ", " : "", culprit_name((enum culprit)c));
+			(void)fprintf(f, "%s%s", ftello(f) ? ", " : "",
+				      culprit_name((enum culprit)c));
 	return made(text, f && fclose(f) == 0 ? 0 : -1);
 }
 
@@ -190,11 +205,13 @@ char *annotate_executed(const struct annotate_rows *x, const struct flow_block *
 	for (; n >= 1000 && unit + 1 < sizeof(units) / sizeof(units[0]); unit++)
 		n /= 1000;
 	/* 95 %, as all intervals. */
-	r = asprintf(&text, "executed %.3g%s times a second, %s%.0f %%", n, units[unit], x->r.utf8 ? "\u00b1" : "+-", 196 * a->executed_errors[i]);
+	r = asprintf(&text, "executed %.3g%s times a second, %s%.0f %%", n, units[unit],
+		     x->r.utf8 ? "\u00b1" : "+-", 196 * a->executed_errors[i]);
 	return made(text, r);
 }
 
-double annotate_cycles(const struct annotate_page *p, const struct flow_block *b, uint32_t instruction)
+double annotate_cycles(const struct annotate_page *p, const struct flow_block *b,
+		       uint32_t instruction)
 {
 	const struct annotation *a = p->a;
 	size_t i = (size_t)(b - a->flow.blocks);
@@ -212,7 +229,8 @@ char *annotate_worth(const struct annotate_rows *x, const struct analysis_line *
 
 	text_effect(&x->r, c.effect, c.low, c.high, effect);
 	if (isfinite(c.effect))
-		r = asprintf(&text, "worth %s %% if %.0f %% faster (%s)", effect, 100 * analysis_curve_speedups[WORTH_AT], verdict_name(l->verdict));
+		r = asprintf(&text, "worth %s %% if %.0f %% faster (%s)", effect,
+			     100 * analysis_curve_speedups[WORTH_AT], verdict_name(l->verdict));
 	else
 		r = asprintf(&text, "worth is not known (%s)", verdict_name(l->verdict));
 	return made(text, r);
@@ -222,13 +240,15 @@ char *annotate_worth(const struct annotate_rows *x, const struct analysis_line *
 static char *worth_long(const struct annotate_rows *x, const struct analysis_line *l)
 {
 	struct analysis_change c = analysis_shown(l, WORTH_AT);
-	_cleanup_free_ char *verdict = text_verdict_long(l), *point = text_clean(&x->r, x->p->point->name);
+	_cleanup_free_ char *verdict = text_verdict_long(l),
+			    *point = text_clean(&x->r, x->p->point->name);
 	char effect[NUMBER_ROOM], *text = NULL;
 	int r;
 
 	text_effect(&x->r, c.effect, c.low, c.high, effect);
 	r = asprintf(&text, "worth %s %% of the %s of %s if it is %.0f %% faster (%s)", effect,
-		     x->p->point->kind == PROFILE_LATENCY ? "latency" : "time per visit", point, 100 * analysis_curve_speedups[WORTH_AT], verdict);
+		     x->p->point->kind == PROFILE_LATENCY ? "latency" : "time per visit", point,
+		     100 * analysis_curve_speedups[WORTH_AT], verdict);
 	return made(text, r);
 }
 
@@ -239,7 +259,8 @@ char *annotate_function(const struct annotate_rows *x)
 	return text_clean(&x->r, function ? function : x->p->of->symbol.function);
 }
 
-/* The samples of a line that was tried, and the instruction that waited in the most of them. They were drawn by where they were found. */
+/* The samples of a line that was tried, and the instruction that waited in the most of them. They
+ * were drawn by where they were found. */
 struct worth {
 	double samples, most;
 	size_t at;
@@ -270,10 +291,12 @@ static void add_up(const struct annotate_page *p, struct worth *all)
 	}
 }
 
-static void note_line(const struct annotate_rows *x, const struct analysis_line *l, const struct worth *w)
+static void note_line(const struct annotate_rows *x, const struct analysis_line *l,
+		      const struct worth *w)
 {
 	const struct annotation *a = x->p->a;
-	_cleanup_free_ char *worth = worth_long(x, l), *name = text_line_name(&x->r, l->selected, SIZE_MAX),
+	_cleanup_free_ char *worth = worth_long(x, l),
+			    *name = text_line_name(&x->r, l->selected, SIZE_MAX),
 			    *causes = annotate_causes(a->possible[w->at]), *code = NULL;
 	const char *slash = strrchr(name, '/');
 	char text[ANNOTATE_TEXT_ROOM];
@@ -281,10 +304,13 @@ static void note_line(const struct annotate_rows *x, const struct analysis_line 
 	annotation_text(a, x->p->of->object, w->at, text, sizeof(text));
 	code = text_clean(&x->r, text);
 	if (w->most < ONE_INSTRUCTION * w->samples)
-		note(&x->r, NOTE_PLAIN, "%s is %s. No instruction has most of its samples.", slash ? slash + 1 : name, worth);
+		note(&x->r, NOTE_PLAIN, "%s is %s. No instruction has most of its samples.",
+		     slash ? slash + 1 : name, worth);
 	else
-		note(&x->r, NOTE_PLAIN, "%s is %s. %.0f %% of its samples are at one instruction, %" PRIx64 " %s%s%s.", slash ? slash + 1 : name,
-		     worth, 100 * w->most / w->samples, a->flow.all[w->at].at, code, *causes ? "; may wait for: " : "", causes);
+		note(&x->r, NOTE_PLAIN,
+		     "%s is %s. %.0f %% of its samples are at one instruction, %" PRIx64 " %s%s%s.",
+		     slash ? slash + 1 : name, worth, 100 * w->most / w->samples,
+		     a->flow.all[w->at].at, code, *causes ? "; may wait for: " : "", causes);
 }
 
 static void note_worth(const struct annotate_rows *x)
@@ -300,12 +326,14 @@ static void note_worth(const struct annotate_rows *x)
 	for (size_t i = 0; i < point->n_lines && told < MOST_WORTH; i++) {
 		const struct analysis_line *l = &point->lines[i];
 
-		if (strcmp(l->selected, x->p->of->symbol.function) == 0 || strcmp(l->selected, function) == 0) {
+		if (strcmp(l->selected, x->p->of->symbol.function) == 0 ||
+		    strcmp(l->selected, function) == 0) {
 			_cleanup_free_ char *worth = worth_long(x, l);
 
 			note(&x->r, NOTE_PLAIN, "The function is %s.", worth);
 			told++;
-		} else if (all[i].samples > 0 && (l->verdict == VERDICT_HELPS || l->verdict == VERDICT_HURTS)) {
+		} else if (all[i].samples > 0 &&
+			   (l->verdict == VERDICT_HELPS || l->verdict == VERDICT_HURTS)) {
 			note_line(x, l, &all[i]);
 			told++;
 		}
@@ -314,8 +342,10 @@ static void note_worth(const struct annotate_rows *x)
 
 static const char *const skid_words[] = {
 	[SKID_NONE] = "Samples are at the instruction that waited, as measured here.",
-	[SKID_NEXT] = "Samples were found at the instruction after the one that waited, as measured here, and are shown where it waited.",
-	[SKID_UNKNOWN] = "Samples are at the instruction that waited or at the one after it: which could not be measured.",
+	[SKID_NEXT] = "Samples were found at the instruction after the one that waited, as "
+		      "measured here, and are shown where it waited.",
+	[SKID_UNKNOWN] = "Samples are at the instruction that waited or at the one after it: which "
+			 "could not be measured.",
 };
 
 void annotate_notes(const struct annotate_rows *x)
@@ -324,20 +354,25 @@ void annotate_notes(const struct annotate_rows *x)
 
 	note_worth(x);
 	if (a->flow.cut || a->flow.holes)
-		note(&x->r, NOTE_PLAIN, "Left out: %zu bytes beyond the first %u, %zu bytes that are no instruction.", a->flow.cut, FLOW_MOST_BYTES,
-		     a->flow.holes);
+		note(&x->r, NOTE_PLAIN,
+		     "Left out: %zu bytes beyond the first %u, %zu bytes that are no instruction.",
+		     a->flow.cut, FLOW_MOST_BYTES, a->flow.holes);
 	if (a->flow.lost || a->flow.inside)
-		note(&x->r, NOTE_PLAIN, "%zu jump%s to where nobody knows, %zu into the middle of an instruction.", a->flow.lost,
-		     a->flow.lost == 1 ? "" : "s", a->flow.inside);
+		note(&x->r, NOTE_PLAIN,
+		     "%zu jump%s to where nobody knows, %zu into the middle of an instruction.",
+		     a->flow.lost, a->flow.lost == 1 ? "" : "s", a->flow.inside);
 	if (a->between > 0)
 		note(&x->r, NOTE_PLAIN, "%.0f samples are at no instruction's begin.", a->between);
 	note(&x->r, NOTE_PLAIN, "%s", skid_words[a->skid]);
 	if (a->executed)
 		note(&x->r, NOTE_PLAIN,
-		     "Executions: in a second of CPU time, counted now. took: cycles for each execution, from the samples, at %.2f GHz.",
+		     "Executions: in a second of CPU time, counted now. took: cycles for each "
+		     "execution, from the samples, at %.2f GHz.",
 		     a->clock_hz / 1e9);
 	if (a->model.cycles && *a->model.cpu)
-		note(&x->r, NOTE_PLAIN, "cycles: that an instruction takes at least, by LLVM's model of %s%s.", a->model.cpu,
+		note(&x->r, NOTE_PLAIN,
+		     "cycles: that an instruction takes at least, by LLVM's model of %s%s.",
+		     a->model.cpu,
 		     a->model.left_out ? ", in the blocks with the most samples" : "");
 	else if (*a->unmodelled.text)
 		note(&x->r, NOTE_PLAIN, "No cycles: %s.", a->unmodelled.text);

@@ -22,7 +22,8 @@ static bool is_sure(struct analysis_change c, enum verdict v)
 	return isfinite(c.effect) && (v == VERDICT_HELPS ? c.low > 0 : c.high < 0);
 }
 
-/* At 25 %, if what the verdict says is sure there, else at the least quarter where it is; SIZE_MAX: nowhere. */
+/* At 25 %, if what the verdict says is sure there, else at the least quarter where it is; SIZE_MAX:
+ * nowhere. */
 static size_t told_at(const struct analysis_line *line)
 {
 	for (size_t i = 0; i < ANALYSIS_CURVE_POINTS; i++)
@@ -41,10 +42,14 @@ static void tell_knee(FILE *f, const struct analysis_line *line)
 	if (fabs(after) < NO_MORE)
 		(void)fprintf(f, " No more is gained beyond %.0f %%.", 100 * c->knee);
 	else
-		(void)fprintf(f, " Beyond %.0f %% it %s.", 100 * c->knee, after < 0 ? "hurts" : after < 1 ? "gains more slowly" : "gains faster");
+		(void)fprintf(f, " Beyond %.0f %% it %s.", 100 * c->knee,
+			      after < 0	  ? "hurts"
+			      : after < 1 ? "gains more slowly"
+					  : "gains faster");
 }
 
-static bool tell_line(FILE *f, const struct report *r, const struct analysis_point *point, const struct analysis_line *line)
+static bool tell_line(FILE *f, const struct report *r, const struct analysis_point *point,
+		      const struct analysis_line *line)
 {
 	_cleanup_free_ char *name = text_line_name(r, line->selected, NAME_COLUMNS);
 	size_t i = told_at(line);
@@ -58,14 +63,17 @@ static bool tell_line(FILE *f, const struct report *r, const struct analysis_poi
 	if (line->wait == WAIT_CPU)
 		(void)fprintf(f, "%.0f %% less waiting for a CPU", percent);
 	else
-		(void)fprintf(f, line->wait ? "%.0f %% less waiting at %s" : "A %.0f %% faster %s", percent, name);
+		(void)fprintf(f, line->wait ? "%.0f %% less waiting at %s" : "A %.0f %% faster %s",
+			      percent, name);
 	if (c.effect > 0) {
-		(void)fprintf(f, " takes %.1f %% [%.1f, %.1f] off the %s", 100 * c.effect, 100 * c.low, 100 * c.high, what_shrinks(point));
+		(void)fprintf(f, " takes %.1f %% [%.1f, %.1f] off the %s", 100 * c.effect,
+			      100 * c.low, 100 * c.high, what_shrinks(point));
 		if (point->kind == PROFILE_THROUGHPUT && c.effect < 1)
-			(void)fprintf(f, " (%.1f %% more visits per second)", 100 * c.effect / (1 - c.effect));
+			(void)fprintf(f, " (%.1f %% more visits per second)",
+				      100 * c.effect / (1 - c.effect));
 	} else {
-		(void)fprintf(f, " adds %.1f %% [%.1f, %.1f] to the %s: contention", -100 * c.effect, -100 * c.high, -100 * c.low,
-			      what_shrinks(point));
+		(void)fprintf(f, " adds %.1f %% [%.1f, %.1f] to the %s: contention",
+			      -100 * c.effect, -100 * c.high, -100 * c.low, what_shrinks(point));
 	}
 	(void)fputc('.', f);
 	tell_knee(f, line);
@@ -89,7 +97,8 @@ static void tell_counts(FILE *f, const struct analysis_point *point)
 
 	for (size_t i = 0; i < point->n_lines; i++)
 		count[point->lines[i].verdict]++;
-	(void)fprintf(f, "%zu line%s tried", point->n_lines, point->n_lines == 1 ? " was" : "s were");
+	(void)fprintf(f, "%zu line%s tried", point->n_lines,
+		      point->n_lines == 1 ? " was" : "s were");
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		size_t n = count[words[i].v];
 
@@ -98,7 +107,8 @@ static void tell_counts(FILE *f, const struct analysis_point *point)
 		if (point->n_lines == 1)
 			(void)fprintf(f, ": it %s", words[i].one);
 		else
-			(void)fprintf(f, "%s%zu %s", before, n, n == 1 ? words[i].one : words[i].many);
+			(void)fprintf(f, "%s%zu %s", before, n,
+				      n == 1 ? words[i].one : words[i].many);
 		before = ", ";
 	}
 	(void)fputc('.', f);
@@ -114,7 +124,8 @@ char *answer(const struct report *r, const struct analysis_point *point)
 		abort();
 	if (point->n_lines) {
 		for (size_t i = 0; i < point->n_lines && told < TOLD_LINES; i++)
-			if (point->lines[i].verdict == VERDICT_HELPS || point->lines[i].verdict == VERDICT_HURTS)
+			if (point->lines[i].verdict == VERDICT_HELPS ||
+			    point->lines[i].verdict == VERDICT_HURTS)
 				told += tell_line(f, r, point, &point->lines[i]);
 		if (!told)
 			(void)fputs("No line that was tried is sure to gain anything. ", f);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What it costs the program that its visits are counted. The whole of it counts against the time of the run as if all visits were made one
- * after the other: it is the most that it can be. */
+/* What it costs the program that its visits are counted. The whole of it counts against the time of
+ * the run as if all visits were made one after the other: it is the most that it can be. */
 #include "report/text.h"
 
 #include "base/cleanup.h"
@@ -10,8 +10,9 @@
 #define TOO_MUCH 0.02 /* of the run */
 
 /* Such a point is no cheaper for being passed seldom. */
-#define SYSCALL_HINT                                                                                                    \
-	" While a system call is counted, the kernel reports all of them; a tracepoint on its way is cheaper, such as " \
+#define SYSCALL_HINT                                                                            \
+	" While a system call is counted, the kernel reports all of them; a tracepoint on its " \
+	"way is cheaper, such as "                                                              \
 	"-p tracepoint:sock:sock_send_length (Linux 6.3) for what is sent."
 
 struct cost {
@@ -40,7 +41,8 @@ void costs_notes(const struct report *r)
 {
 	for (size_t i = 0; i < r->a->n_points; i++) {
 		const struct analysis_point *point = &r->a->points[i];
-		struct cost c = point->kind == PROFILE_THROUGHPUT ? cost_of(r->p, point->name) : (struct cost){0};
+		struct cost c = point->kind == PROFILE_THROUGHPUT ? cost_of(r->p, point->name)
+								  : (struct cost){0};
 		double share = r->a->elapsed_ns > 0 ? c.ns / r->a->elapsed_ns : 0;
 		_cleanup_free_ char *name = NULL;
 		char each[NUMBER_ROOM];
@@ -51,10 +53,16 @@ void costs_notes(const struct report *r)
 		text_duration(c.most_ns, each);
 		if (share > TOO_MUCH)
 			note(r, NOTE_WARNING,
-			     "to count '%s' took up to %.1f %% of the run, %s a visit. Count samples of a line or function "
-			     "instead of its visits (-p sampled:FILE:LINE, sampled:FUNCTION), or name a place that is passed less often.%s",
-			     name, 100 * share, each, !strncmp(point->name, "syscall:", strlen("syscall:")) ? SYSCALL_HINT : "");
+			     "to count '%s' took up to %.1f %% of the run, %s a visit. Count "
+			     "samples of a line or function "
+			     "instead of its visits (-p sampled:FILE:LINE, sampled:FUNCTION), or "
+			     "name a place that is passed less often.%s",
+			     name, 100 * share, each,
+			     !strncmp(point->name, "syscall:", strlen("syscall:")) ? SYSCALL_HINT
+										   : "");
 		else
-			note(r, NOTE_PLAIN, "To count '%s' took up to %.2g %% of the run, %s a visit.", name, 100 * share, each);
+			note(r, NOTE_PLAIN,
+			     "To count '%s' took up to %.2g %% of the run, %s a visit.", name,
+			     100 * share, each);
 	}
 }

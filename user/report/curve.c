@@ -36,7 +36,8 @@ static void choose_range(const struct analysis_line *line, struct plot *p)
 
 	for (size_t i = 0; i < line->n_cells; i++)
 		if (isfinite(line->cells[i].effect)) {
-			/* Bounded, as a hostile file can have any: a throughput can fall by more than a plot can show. */
+			/* Bounded, as a hostile file can have any: a throughput can fall by more
+			 * than a plot can show. */
 			low = fmin(low, fmax(line->cells[i].effect, -2));
 			high = fmax(high, line->cells[i].effect);
 		}
@@ -91,7 +92,8 @@ static void print_axis(const struct report *r, const struct plot *p)
 static void print_plot(const struct report *r, const struct plot *p)
 {
 	static const char *const ascii[] = {[EMPTY] = " ", [ZERO] = "-", [BAR] = "|", [DOT] = "o"};
-	static const char *const utf8[] = {[EMPTY] = " ", [ZERO] = "\u2500", [BAR] = "\u2502", [DOT] = "\u25cf"};
+	static const char *const utf8[] = {
+		[EMPTY] = " ", [ZERO] = "\u2500", [BAR] = "\u2502", [DOT] = "\u25cf"};
 	const char *const *marks = r->utf8 ? utf8 : ascii;
 	int zero = row_of(p, 0);
 
@@ -101,7 +103,9 @@ static void print_plot(const struct report *r, const struct plot *p)
 		while (last >= 0 && p->at[y][last] == EMPTY)
 			last--;
 		if (y == 0 || y == ROWS - 1 || y == zero) {
-			double value = y == zero ? 0 : 100 * (p->high + (p->low - p->high) * y / (ROWS - 1));
+			double value =
+				y == zero ? 0
+					  : 100 * (p->high + (p->low - p->high) * y / (ROWS - 1));
 
 			(void)fprintf(r->out, "%5.0f %% ", fabs(value) < 0.5 ? 0.0 : value);
 		} else if (last >= 0) {
@@ -137,7 +141,9 @@ void curves_print(const struct report *r, const struct analysis_point *point)
 			continue;
 		name = text_line_name(r, line->selected, (size_t)r->width);
 		p.columns = r->width - LABEL - 10;
-		p.columns = p.columns < MIN_COLUMNS ? MIN_COLUMNS : p.columns > MAX_COLUMNS ? MAX_COLUMNS : p.columns;
+		p.columns = p.columns < MIN_COLUMNS   ? MIN_COLUMNS
+			    : p.columns > MAX_COLUMNS ? MAX_COLUMNS
+						      : p.columns;
 		choose_range(line, &p);
 		draw(line, &p);
 		(void)fputc('\n', r->out);

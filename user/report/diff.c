@@ -48,64 +48,93 @@ static char *gain_words(const struct report *r, const struct compare_point *p)
 	if (isnan(g.effect))
 		return sentence("The %s of '%s' is not known of both profiles.", unit, name);
 	if (isnan(g.low))
-		return sentence("The %s of '%s' was %s and is %s; how sure that is, too few experiments at 0 %% tell.", unit, name, before, after);
+		return sentence("The %s of '%s' was %s and is %s; how sure that is, too few "
+				"experiments at 0 %% tell.",
+				unit, name, before, after);
 	if (g.low <= 0 && g.high >= 0)
-		return sentence("The %s of '%s' was %s and is %s: %s (%.1f %% [%.1f, %.1f] less).", unit, name, before, after, NO_DIFFERENCE,
-				100 * g.effect, 100 * g.low, 100 * g.high);
+		return sentence("The %s of '%s' was %s and is %s: %s (%.1f %% [%.1f, %.1f] less).",
+				unit, name, before, after, NO_DIFFERENCE, 100 * g.effect,
+				100 * g.low, 100 * g.high);
 	if (g.effect > 0)
-		return sentence("The program became faster: the %s of '%s' was %s and is %s, %.1f %% [%.1f, %.1f] less.", unit, name, before, after,
-				100 * g.effect, 100 * g.low, 100 * g.high);
-	return sentence("The program became slower: the %s of '%s' was %s and is %s, %.1f %% [%.1f, %.1f] more.", unit, name, before, after,
-			-100 * g.effect, -100 * g.high, -100 * g.low);
+		return sentence("The program became faster: the %s of '%s' was %s and is %s, %.1f "
+				"%% [%.1f, %.1f] less.",
+				unit, name, before, after, 100 * g.effect, 100 * g.low,
+				100 * g.high);
+	return sentence("The program became slower: the %s of '%s' was %s and is %s, %.1f %% "
+			"[%.1f, %.1f] more.",
+			unit, name, before, after, -100 * g.effect, -100 * g.high, -100 * g.low);
 }
 
 static const char *outcome_name(enum promise_outcome o)
 {
-	static const char *const names[] = {
-		[PROMISE_UNKNOWN] = "unknown", [PROMISE_CAME_TRUE] = "came true", [PROMISE_OPEN] = "open", [PROMISE_BROKEN] = "did not come true"};
+	static const char *const names[] = {[PROMISE_UNKNOWN] = "unknown",
+					    [PROMISE_CAME_TRUE] = "came true",
+					    [PROMISE_OPEN] = "open",
+					    [PROMISE_BROKEN] = "did not come true"};
 
 	return names[o];
 }
 
-static char *promise_words(const struct report *r, const struct diff *d, const struct compare_point *p)
+static char *promise_words(const struct report *r, const struct diff *d,
+			   const struct compare_point *p)
 {
-	static const char *const ends[] = {[PROMISE_CAME_TRUE] = "The prediction came true.",
-					   [PROMISE_OPEN] = "The two agree, but the intervals are so wide that nearly anything would.",
-					   [PROMISE_BROKEN] = "The prediction did not come true."};
+	static const char *const ends[] = {
+		[PROMISE_CAME_TRUE] = "The prediction came true.",
+		[PROMISE_OPEN] =
+			"The two agree, but the intervals are so wide that nearly anything would.",
+		[PROMISE_BROKEN] = "The prediction did not come true."};
 	_cleanup_free_ char *line = text_clean(r, d->changed);
 	struct promise s = compare_promise(p, d->changed, d->speedup);
 
 	if (s.outcome == PROMISE_UNKNOWN && !isnan(s.predicted.low))
-		return sentence("What came of %s is not known: there are too few experiments at 0 %%.", line);
+		return sentence(
+			"What came of %s is not known: there are too few experiments at 0 %%.",
+			line);
 	if (s.outcome == PROMISE_UNKNOWN)
-		return sentence("What a %.0f %% faster %s would be worth was not predicted: the line was tried too seldom.", 100 * d->speedup, line);
-	return sentence("%s was made %.0f %% faster: %.1f %% [%.1f, %.1f] less time was predicted, and %.1f %% [%.1f, %.1f] came of it%s. %s", line,
-			100 * d->speedup, 100 * s.predicted.effect, 100 * s.predicted.low, 100 * s.predicted.high, 100 * s.gained.effect,
-			100 * s.gained.low, 100 * s.gained.high,
-			s.corrected ? ", the machine's own speed taken out by the CPU time of all other lines" : "", ends[s.outcome]);
+		return sentence("What a %.0f %% faster %s would be worth was not predicted: the "
+				"line was tried too seldom.",
+				100 * d->speedup, line);
+	return sentence(
+		"%s was made %.0f %% faster: %.1f %% [%.1f, %.1f] less time was predicted, and "
+		"%.1f %% [%.1f, %.1f] came of it%s. %s",
+		line, 100 * d->speedup, 100 * s.predicted.effect, 100 * s.predicted.low,
+		100 * s.predicted.high, 100 * s.gained.effect, 100 * s.gained.low,
+		100 * s.gained.high,
+		s.corrected
+			? ", the machine's own speed taken out by the CPU time of all other lines"
+			: "",
+		ends[s.outcome]);
 }
 
 /* "hot.c:10", or "hot.c:10 -> 12" of one that moved. */
 static char *line_words(const struct report *r, const struct compare_line *l, size_t columns)
 {
-	_cleanup_free_ char *old = text_line_name(r, l->before->selected, columns), *new = text_line_name(r, l->after->selected, columns);
+	_cleanup_free_ char *old = text_line_name(r, l->before->selected, columns),
+			    *new = text_line_name(r, l->after->selected, columns);
 
-	return strcmp(l->before->selected, l->after->selected) == 0 ? TAKE_PTR(new) : sentence("%s -> %s", old, new);
+	return strcmp(l->before->selected, l->after->selected) == 0
+		       ? TAKE_PTR(new)
+		       : sentence("%s -> %s", old, new);
 }
 
 static const char *difference_words(const struct compare_line *l)
 {
-	return l->differs ? "differs" : isnan(l->difference[TOLD].effect) ? "not known" : NO_DIFFERENCE;
+	return l->differs			   ? "differs"
+	       : isnan(l->difference[TOLD].effect) ? "not known"
+						   : NO_DIFFERENCE;
 }
 
 static bool add_row(const struct report *r, struct libscols_table *tb, const struct compare_line *l)
 {
-	struct analysis_change cells[] = {analysis_shown(l->before, TOLD), analysis_shown(l->after, TOLD), l->difference[TOLD]};
+	struct analysis_change cells[] = {analysis_shown(l->before, TOLD),
+					  analysis_shown(l->after, TOLD), l->difference[TOLD]};
 	struct libscols_line *row = scols_table_new_line(tb, NULL);
 	_cleanup_free_ char *name = line_words(r, l, (size_t)r->table_width / 3),
-			    *function = text_clean(r, l->after->function ? l->after->function : "-");
+			    *function =
+				    text_clean(r, l->after->function ? l->after->function : "-");
 	char text[NUMBER_ROOM];
-	bool ok = row && scols_line_set_data(row, 0, name) == 0 && scols_line_set_data(row, 1, function) == 0;
+	bool ok = row && scols_line_set_data(row, 0, name) == 0 &&
+		  scols_line_set_data(row, 1, function) == 0;
 
 	for (size_t i = 0; ok && i < 3; i++) {
 		text_effect(r, cells[i].effect, cells[i].low, cells[i].high, text);
@@ -116,14 +145,18 @@ static bool add_row(const struct report *r, struct libscols_table *tb, const str
 
 static bool print_table(const struct report *r, const struct compare_point *p)
 {
-	static const char *const titles[] = {"line", "function", "before", "after", "difference", "verdict"};
+	static const char *const titles[] = {"line",  "function",   "before",
+					     "after", "difference", "verdict"};
 	struct libscols_table *tb = text_table(r);
 	bool ok = tb != NULL;
 
 	if (!ok)
 		return false;
 	for (size_t i = 0; ok && i < sizeof(titles) / sizeof(titles[0]); i++)
-		ok = scols_table_new_column(tb, titles[i], 8, i >= 2 && i <= 4 ? SCOLS_FL_RIGHT : i == 1 ? SCOLS_FL_TRUNC : 0) != NULL;
+		ok = scols_table_new_column(tb, titles[i], 8,
+					    i >= 2 && i <= 4 ? SCOLS_FL_RIGHT
+					    : i == 1	     ? SCOLS_FL_TRUNC
+							     : 0) != NULL;
 	for (size_t i = 0; ok && i < p->n_lines; i++)
 		ok = add_row(r, tb, &p->lines[i]);
 	ok = ok && scols_print_table(tb) == 0;
@@ -135,11 +168,18 @@ static struct report report_of(FILE *out, const struct diff *d, bool utf8)
 {
 	static const struct report_hints no_hints;
 
-	return (struct report){
-		.out = out, .p = d->after, .a = d->b, .h = &no_hints, .utf8 = utf8, .top = SIZE_MAX, .prefix = text_common_directory(d->b)};
+	return (struct report){.out = out,
+			       .p = d->after,
+			       .a = d->b,
+			       .h = &no_hints,
+			       .utf8 = utf8,
+			       .top = SIZE_MAX,
+			       .prefix = text_common_directory(d->b)};
 }
 
-#define TABLE_WORDS "Effects of a 50 %% faster line, in %%: before, after, and the difference with an interval that holds for all lines together."
+#define TABLE_WORDS                                                                         \
+	"Effects of a 50 %% faster line, in %%: before, after, and the difference with an " \
+	"interval that holds for all lines together."
 
 void diff_print(FILE *out, const struct diff *d, int width)
 {
@@ -149,7 +189,8 @@ void diff_print(FILE *out, const struct diff *d, int width)
 	r.table_width = width > 0 ? width : DEFAULT_TABLE_WIDTH;
 	for (size_t i = 0; i < d->c->n_points; i++) {
 		const struct compare_point *p = &d->c->points[i];
-		_cleanup_free_ char *gain = gain_words(&r, p), *promise = d->changed ? promise_words(&r, d, p) : NULL;
+		_cleanup_free_ char *gain = gain_words(&r, p),
+				    *promise = d->changed ? promise_words(&r, d, p) : NULL;
 
 		if (i)
 			(void)fputc('\n', out);
@@ -178,15 +219,19 @@ static struct json_object *effects_at(const struct compare_line *l, size_t k)
 {
 	struct json_object *o = json_object_new_object();
 
-	return whole(o, json_add_number(o, "speedup", analysis_curve_speedups[k]) | json_add_change(o, "before", analysis_shown(l->before, k)) |
-				json_add_change(o, "after", analysis_shown(l->after, k)) | json_add_change(o, "difference", l->difference[k]));
+	return whole(o, json_add_number(o, "speedup", analysis_curve_speedups[k]) |
+				json_add_change(o, "before", analysis_shown(l->before, k)) |
+				json_add_change(o, "after", analysis_shown(l->after, k)) |
+				json_add_change(o, "difference", l->difference[k]));
 }
 
 static struct json_object *line_of(const struct compare_line *l)
 {
 	struct json_object *o = json_object_new_object(), *at = json_object_new_array();
-	int r = json_add_string(o, "before", l->before->selected) | json_add_string(o, "after", l->after->selected) |
-		json_object_object_add(o, "differs", json_object_new_boolean(l->differs)) | json_object_object_add(o, "at", at);
+	int r = json_add_string(o, "before", l->before->selected) |
+		json_add_string(o, "after", l->after->selected) |
+		json_object_object_add(o, "differs", json_object_new_boolean(l->differs)) |
+		json_object_object_add(o, "at", at);
 
 	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
 		r |= json_object_array_add(at, effects_at(l, k));
@@ -198,20 +243,26 @@ static struct json_object *promise_of(const struct diff *d, const struct compare
 	struct promise s = compare_promise(p, d->changed, d->speedup);
 	struct json_object *o = json_object_new_object();
 
-	return whole(o, json_add_string(o, "line", d->changed) | json_add_number(o, "speedup", d->speedup) |
-				json_add_change(o, "predicted", s.predicted) | json_add_change(o, "gained", s.gained) |
-				json_add_number(o, "gap", s.gap) | json_add_number(o, "gap_half", s.gap_half) |
+	return whole(o, json_add_string(o, "line", d->changed) |
+				json_add_number(o, "speedup", d->speedup) |
+				json_add_change(o, "predicted", s.predicted) |
+				json_add_change(o, "gained", s.gained) |
+				json_add_number(o, "gap", s.gap) |
+				json_add_number(o, "gap_half", s.gap_half) |
 				json_add_string(o, "outcome", outcome_name(s.outcome)));
 }
 
-static struct json_object *point_of(const struct report *r, const struct diff *d, const struct compare_point *p)
+static struct json_object *point_of(const struct report *r, const struct diff *d,
+				    const struct compare_point *p)
 {
 	_cleanup_free_ char *gain = gain_words(r, p);
 	struct json_object *o = json_object_new_object(), *lines = json_object_new_array();
 	int err = json_add_string(o, "name", p->after->name) |
-		  json_add_string(o, "kind", p->after->kind == PROFILE_LATENCY ? "latency" : "throughput") |
-		  json_add_number(o, "before_ns", p->before_ns) | json_add_number(o, "after_ns", p->after_ns) | json_add_change(o, "gain", p->gain) |
-		  json_add_string(o, "answer", gain);
+		  json_add_string(o, "kind",
+				  p->after->kind == PROFILE_LATENCY ? "latency" : "throughput") |
+		  json_add_number(o, "before_ns", p->before_ns) |
+		  json_add_number(o, "after_ns", p->after_ns) |
+		  json_add_change(o, "gain", p->gain) | json_add_string(o, "answer", gain);
 
 	if (d->changed)
 		err |= json_object_object_add(o, "promise", promise_of(d, p));
@@ -225,12 +276,15 @@ int diff_json(FILE *out, const struct diff *d)
 {
 	struct report r = report_of(out, d, true);
 	struct json_object *root = json_object_new_object(), *points = json_object_new_array();
-	int err = json_object_object_add(root, "schema", json_object_new_int(1)) | json_object_object_add(root, "points", points);
+	int err = json_object_object_add(root, "schema", json_object_new_int(1)) |
+		  json_object_object_add(root, "points", points);
 	const char *printed;
 
 	for (size_t i = 0; i < d->c->n_points; i++)
 		err |= json_object_array_add(points, point_of(&r, d, &d->c->points[i]));
-	printed = err ? NULL : json_object_to_json_string_ext(root, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE);
+	printed = err ? NULL
+		      : json_object_to_json_string_ext(
+				root, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE);
 	if (printed)
 		report_put_json(out, printed);
 	json_object_put(root);
@@ -239,11 +293,13 @@ int diff_json(FILE *out, const struct diff *d)
 
 static void put_row(const struct html *h, const struct compare_line *l, size_t i)
 {
-	struct analysis_change cells[] = {analysis_shown(l->before, TOLD), analysis_shown(l->after, TOLD), l->difference[TOLD]};
+	struct analysis_change cells[] = {analysis_shown(l->before, TOLD),
+					  analysis_shown(l->after, TOLD), l->difference[TOLD]};
 	_cleanup_free_ char *name = line_words(&h->r, l, SIZE_MAX);
 	char effect[NUMBER_ROOM];
 
-	(void)fprintf(h->out, "<tr data-v=\"%s\"><td class=n>%zu<td class=name>", difference_words(l), i + 1);
+	(void)fprintf(h->out, "<tr data-v=\"%s\"><td class=n>%zu<td class=name>",
+		      difference_words(l), i + 1);
 	html_text(h, name);
 	(void)fputs("<td class=name>", h->out);
 	html_text(h, l->after->function ? l->after->function : "-");
@@ -263,7 +319,8 @@ int diff_html(FILE *out, const struct diff *d)
 	(void)fputs("<header>\n<h1>Before and after</h1>\n</header>\n<main>\n", out);
 	for (size_t i = 0; i < d->c->n_points; i++) {
 		const struct compare_point *p = &d->c->points[i];
-		_cleanup_free_ char *gain = gain_words(&h.r, p), *promise = d->changed ? promise_words(&h.r, d, p) : NULL;
+		_cleanup_free_ char *gain = gain_words(&h.r, p),
+				    *promise = d->changed ? promise_words(&h.r, d, p) : NULL;
 
 		(void)fputs("<section>\n<p class=answer>", out);
 		html_text(&h, gain);
@@ -277,9 +334,11 @@ int diff_html(FILE *out, const struct diff *d)
 		}
 		(void)fputs("\n<div class=scroll><table class=lines><caption>", out);
 		(void)fprintf(out, TABLE_WORDS);
-		(void)fputs("</caption>\n<thead><tr><th scope=col class=n>#<th scope=col>line<th scope=col>function<th scope=col class=n>before<th "
+		(void)fputs("</caption>\n<thead><tr><th scope=col class=n>#<th scope=col>line<th "
+			    "scope=col>function<th scope=col class=n>before<th "
 			    "scope=col "
-			    "class=n>after<th scope=col class=n>difference<th scope=col>verdict</thead>\n<tbody>\n",
+			    "class=n>after<th scope=col class=n>difference<th "
+			    "scope=col>verdict</thead>\n<tbody>\n",
 			    out);
 		for (size_t j = 0; j < p->n_lines; j++)
 			put_row(&h, &p->lines[j], j);

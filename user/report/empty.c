@@ -8,7 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-/* A line takes some 20 experiments of half a second for a first verdict, and a profile some lines. */
+/* A line takes some 20 experiments of half a second for a first verdict, and a profile some lines.
+ */
 #define USEFUL_RUN_S 60.0
 #define SHORT_RUN_S 10.0
 
@@ -24,7 +25,8 @@ bool point_was_seen(const struct analysis_point *p)
 {
 	const struct analysis_intervals *in = p->intervals;
 
-	return p->visits || (in && (in->unmatched > 0 || in->unended > 0 || in->crossed > 0 || in->lost > 0 || in->in_flight > 0));
+	return p->visits || (in && (in->unmatched > 0 || in->unended > 0 || in->crossed > 0 ||
+				    in->lost > 0 || in->in_flight > 0));
 }
 
 const char **silent_points(const struct report *r)
@@ -62,10 +64,13 @@ bool intervals_missing(const struct report *r)
 			continue;
 		name = text_clean(r, p->name);
 		note(r, NOTE_REASON,
-		     "Latency point '%s' has begins or ends, but no interval in an experiment: %.0f ends without a begin, %.0f begins without an "
-		     "end, %.0f lost, %.0f longer than the experiment's part before them. If another thread ends what one began, they need a key: "
+		     "Latency point '%s' has begins or ends, but no interval in an experiment: "
+		     "%.0f ends without a begin, %.0f begins without an "
+		     "end, %.0f lost, %.0f longer than the experiment's part before them. If "
+		     "another thread ends what one began, they need a key: "
 		     ",key=argN. Long intervals need long experiments: --experiment.",
-		     name, p->intervals->unmatched, p->intervals->unended, p->intervals->lost, p->intervals->crossed);
+		     name, p->intervals->unmatched, p->intervals->unended, p->intervals->lost,
+		     p->intervals->crossed);
 		some = true;
 	}
 	return some;
@@ -80,13 +85,15 @@ static bool no_samples(const struct report *r)
 		return false;
 	if (out) {
 		note(r, NOTE_REASON,
-		     "No sample fell into the scope; all %" PRIu64 " fell outside it. The scope is the program's own sources unless --source and "
+		     "No sample fell into the scope; all %" PRIu64
+		     " fell outside it. The scope is the program's own sources unless --source and "
 		     "--binary say otherwise: widen it with --binary '*' or --source GLOB.",
 		     seen);
 		return true;
 	}
 	note(r, NOTE_REASON,
-	     "There are no samples: the program hardly ran on a CPU. A causal profile speeds up code that runs; a program that only waits has none.");
+	     "There are no samples: the program hardly ran on a CPU. A causal profile speeds up "
+	     "code that runs; a program that only waits has none.");
 	return true;
 }
 
@@ -94,21 +101,25 @@ static bool no_lines(const struct report *r)
 {
 	_cleanup_free_ char *name = NULL;
 
-	if (!r->h->no_debug_info && !(r->h->samples_without_line && r->h->samples_without_line >= r->h->samples_in_scope))
+	if (!r->h->no_debug_info &&
+	    !(r->h->samples_without_line && r->h->samples_without_line >= r->h->samples_in_scope))
 		return false;
 	if (!r->h->no_debug_info) {
 		note(r, NOTE_REASON,
 		     "%" PRIu64 " of %" PRIu64
-		     " samples in scope belong to no line or function of it: they fell into code that the compiler names no line for, or into a "
-		     "library's, the language's or the system's sources. These are tried with --source '*'.",
+		     " samples in scope belong to no line or function of it: they fell into code "
+		     "that the compiler names no line for, or into a "
+		     "library's, the language's or the system's sources. These are tried with "
+		     "--source '*'.",
 		     r->h->samples_without_line, r->h->samples_in_scope);
 		return true;
 	}
 	name = text_clean(r, r->h->no_debug_info);
 	if (r->h->by_function) {
 		note(r, NOTE_REASON,
-		     "%s has no function symbols: %" PRIu64 " of %" PRIu64 " samples in scope belong to no function. Do not strip it.", name,
-		     r->h->samples_without_line, r->h->samples_in_scope);
+		     "%s has no function symbols: %" PRIu64 " of %" PRIu64
+		     " samples in scope belong to no function. Do not strip it.",
+		     name, r->h->samples_without_line, r->h->samples_in_scope);
 		return true;
 	}
 	note(r, NOTE_REASON,
@@ -128,7 +139,8 @@ static bool no_visits(const struct report *r)
 
 		some = true;
 		note(r, NOTE_REASON,
-		     "Progress point '%s' never fired. Is it on the path that the program takes, once per unit of work? A function that was inlined "
+		     "Progress point '%s' never fired. Is it on the path that the program takes, "
+		     "once per unit of work? A function that was inlined "
 		     "everywhere is never entered: use FILE:LINE.",
 		     name);
 	}
@@ -140,7 +152,8 @@ static bool no_points(const struct report *r)
 	if (r->a->n_points || r->h->n_silent_points || r->p->n_experiments == 0)
 		return false;
 	note(r, NOTE_REASON,
-	     "There is no progress point: name what counts as progress with -p FUNCTION or -p FILE:LINE (`cozbpf list points` shows some), or "
+	     "There is no progress point: name what counts as progress with -p FUNCTION or -p "
+	     "FILE:LINE (`cozbpf list points` shows some), or "
 	     "measure a program that ends from end to end: `cozbpf run -n 30` runs it 30 times.");
 	if (r->h->n_proposals)
 		note(r, NOTE_COMMAND, "Passed meanwhile, one of which may be a unit of its work:");
@@ -160,12 +173,14 @@ static bool too_short(const struct report *r)
 		return false;
 	if (r->p->n_experiments == 0)
 		note(r, NOTE_REASON,
-		     "No experiment was completed%s. The run lasted %.1f s; a first verdict on a few lines takes about %.0f s of work. Give the "
+		     "No experiment was completed%s. The run lasted %.1f s; a first verdict on a "
+		     "few lines takes about %.0f s of work. Give the "
 		     "program more to do, or repeat the run: runs into the same file add up.",
 		     s < SHORT_RUN_S ? ": the run was too short" : "", s, USEFUL_RUN_S);
 	else
 		note(r, NOTE_REASON,
-		     "Only %zu experiments in %.1f s: a first verdict on a few lines takes about %.0f s. Runs into the same file add up.",
+		     "Only %zu experiments in %.1f s: a first verdict on a few lines takes about "
+		     "%.0f s. Runs into the same file add up.",
 		     r->p->n_experiments, s, USEFUL_RUN_S);
 	note_again(r);
 	return true;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The tables of all points as rows for a spreadsheet (CSV, RFC 4180) and for a pull request (Markdown). */
+/* The tables of all points as rows for a spreadsheet (CSV, RFC 4180) and for a pull request
+ * (Markdown). */
 #include "report/report.h"
 #include "report/text.h"
 
@@ -13,7 +14,13 @@ static struct report flat_report(FILE *out, const struct profile *p, const struc
 {
 	static const struct report_hints no_hints;
 
-	return (struct report){.out = out, .p = p, .a = a, .h = &no_hints, .utf8 = true, .top = SIZE_MAX, .prefix = text_common_directory(a)};
+	return (struct report){.out = out,
+			       .p = p,
+			       .a = a,
+			       .h = &no_hints,
+			       .utf8 = true,
+			       .top = SIZE_MAX,
+			       .prefix = text_common_directory(a)};
 }
 
 /* In percent, with the digits of the other forms; empty: not known. */
@@ -32,14 +39,17 @@ int report_csv(FILE *out, const struct profile *p, const struct analysis *a)
 
 	(void)fputs("point,kind,line,function,share", out);
 	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
-		(void)fprintf(out, ",effect_%1$.0f,low_%1$.0f,high_%1$.0f", 100 * analysis_curve_speedups[k]);
+		(void)fprintf(out, ",effect_%1$.0f,low_%1$.0f,high_%1$.0f",
+			      100 * analysis_curve_speedups[k]);
 	(void)fputs(",verdict,experiments\n", out);
 	for (size_t i = 0; i < a->n_points; i++)
 		for (size_t j = 0; a->points[i].visits && j < a->points[i].n_lines; j++) {
 			const struct analysis_line *line = &a->points[i].lines[j];
 
 			text_csv(&r, a->points[i].name);
-			(void)fprintf(out, ",%s,", a->points[i].kind == PROFILE_LATENCY ? "latency" : "throughput");
+			(void)fprintf(out, ",%s,",
+				      a->points[i].kind == PROFILE_LATENCY ? "latency"
+									   : "throughput");
 			text_csv(&r, line->selected);
 			(void)fputc(',', out);
 			text_csv(&r, line->function ? line->function : "");
@@ -59,8 +69,9 @@ int report_csv(FILE *out, const struct profile *p, const struct analysis *a)
 	return fflush(out) ? -errno : 0;
 }
 
-/* Text that others chose: every character that Markdown, or the HTML that may stand in it, gives a meaning to is escaped. What sites look for in the
- * text that comes of it, mentions, numbers of issues and addresses, is broken by an element without content. */
+/* Text that others chose: every character that Markdown, or the HTML that may stand in it, gives a
+ * meaning to is escaped. What sites look for in the text that comes of it, mentions, numbers of
+ * issues and addresses, is broken by an element without content. */
 static void markdown_text(const struct report *r, const char *s)
 {
 	_cleanup_free_ char *clean = text_clean(r, s);
@@ -74,7 +85,8 @@ static void markdown_text(const struct report *r, const char *s)
 	}
 }
 
-static void markdown_row(const struct report *r, const struct analysis_point *point, const struct analysis_line *line)
+static void markdown_row(const struct report *r, const struct analysis_point *point,
+			 const struct analysis_line *line)
 {
 	_cleanup_free_ char *name = text_line_name(r, line->selected, SIZE_MAX);
 	char text[NUMBER_ROOM];
@@ -125,11 +137,14 @@ static void markdown_point(const struct report *r, const struct analysis_point *
 	markdown_text(r, point->name);
 	(void)fputs("\n\n", r->out);
 	markdown_text(r, said);
-	(void)fprintf(r->out, "\n\n| line | function | share | 25 %% | 50 %% | 75 %% | 100 %% | verdict | experiments |\n"
+	(void)fprintf(r->out, "\n\n| line | function | share | 25 %% | 50 %% | 75 %% | 100 %% | "
+			      "verdict | experiments |\n"
 			      "|---|---|--:|--:|--:|--:|--:|---|--:|\n");
 	for (size_t i = 0; i < point->n_lines; i++)
 		markdown_row(r, point, &point->lines[i]);
-	(void)fprintf(r->out, "\nBy how many %% the %s shrinks if the line runs that much faster, with 95 %% intervals.\n\n",
+	(void)fprintf(r->out,
+		      "\nBy how many %% the %s shrinks if the line runs that much faster, with 95 "
+		      "%% intervals.\n\n",
 		      latency ? "mean latency" : "time per visit");
 	table_notes(r, point);
 	markdown_notes(r, true);

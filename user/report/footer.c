@@ -12,7 +12,8 @@
 
 static bool has_books(const struct analysis *a)
 {
-	return a->sums.hit_ns != 0 || a->growth_ns != 0 || a->sums.paid != 0 || a->sums.credited != 0 || a->owed_ns != 0;
+	return a->sums.hit_ns != 0 || a->growth_ns != 0 || a->sums.paid != 0 ||
+	       a->sums.credited != 0 || a->owed_ns != 0;
 }
 
 size_t book_rows(const struct analysis *a, struct book_row rows[MAX_BOOK_ROWS])
@@ -21,11 +22,14 @@ size_t book_rows(const struct analysis *a, struct book_row rows[MAX_BOOK_ROWS])
 		{"earned", a->sums.hit_ns, "virtual time won by samples in the selected line"},
 		{"required", a->growth_ns, "delay that every other thread had to take for it"},
 		{"paid", a->sums.paid, "time that threads were really stopped"},
-		{"credited", a->sums.credited, "not to be paid: spent waiting for threads that had paid"},
-		{"cpu credit", a->sums.rq_credited, "not to be paid: spent waiting for a CPU behind threads that had paid"},
+		{"credited", a->sums.credited,
+		 "not to be paid: spent waiting for threads that had paid"},
+		{"cpu credit", a->sums.rq_credited,
+		 "not to be paid: spent waiting for a CPU behind threads that had paid"},
 		{"owed", a->owed_ns, "still open when experiments ended"},
 		{"forgiven", a->sums.forgiven, "open debts that ended with their experiment"},
-		{"oversleep", a->sums.oversleep, "stopped beyond what was owed, carried to the next payment"},
+		{"oversleep", a->sums.oversleep,
+		 "stopped beyond what was owed, carried to the next payment"},
 		{"late", fmax(a->late_ns, 0), "from a hit to the pause that it causes (median)"},
 		{"imbalance", (double)a->imbalance_max, "largest gap in one thread's books"},
 	};
@@ -33,7 +37,9 @@ size_t book_rows(const struct analysis *a, struct book_row rows[MAX_BOOK_ROWS])
 
 	for (size_t i = 0; has_books(a) && i < MAX_BOOK_ROWS; i++)
 		/* What seldom happens is told where it did. */
-		if (all[i].ns != 0 || (strcmp(all[i].name, "cpu credit") && strcmp(all[i].name, "late") && strcmp(all[i].name, "imbalance")))
+		if (all[i].ns != 0 ||
+		    (strcmp(all[i].name, "cpu credit") && strcmp(all[i].name, "late") &&
+		     strcmp(all[i].name, "imbalance")))
 			rows[n++] = all[i];
 	return n;
 }
@@ -43,7 +49,10 @@ size_t book_rows(const struct analysis *a, struct book_row rows[MAX_BOOK_ROWS])
 
 const char *light_name(enum light l)
 {
-	static const char *const names[] = {[LIGHT_UNKNOWN] = "unknown", [LIGHT_POOR] = "poor", [LIGHT_FAIR] = "fair", [LIGHT_GOOD] = "good"};
+	static const char *const names[] = {[LIGHT_UNKNOWN] = "unknown",
+					    [LIGHT_POOR] = "poor",
+					    [LIGHT_FAIR] = "fair",
+					    [LIGHT_GOOD] = "good"};
 
 	return names[l];
 }
@@ -71,7 +80,8 @@ enum light fidelity_light(const struct analysis *a, size_t n_experiments, char *
 	else if (any_refused(a))
 		r = asprintf(words, "poor: threads could not be paused as they should have been");
 	else
-		r = asprintf(words, "%s: %zu of %zu experiments were disturbed", light_name(light), a->marked, n_experiments);
+		r = asprintf(words, "%s: %zu of %zu experiments were disturbed", light_name(light),
+			     a->marked, n_experiments);
 	if (r < 0)
 		abort();
 	return light;
@@ -102,11 +112,14 @@ static void note_foreign(const struct report *r)
 
 	if (a->foreign_flagged)
 		note(r, NOTE_WARNING,
-		     "%zu of %zu experiments ran with other programs taking CPU (%.1f %% of the wait time). Effects can be off by several points, "
-		     "those with a * behind the verdict above all: repeat the run on a quiet machine.",
+		     "%zu of %zu experiments ran with other programs taking CPU (%.1f %% of the "
+		     "wait time). Effects can be off by several points, "
+		     "those with a * behind the verdict above all: repeat the run on a quiet "
+		     "machine.",
 		     a->foreign_flagged, r->p->n_experiments, 100 * a->foreign);
 	else if (a->foreign > 0.0005)
-		note(r, NOTE_PLAIN, "Other programs took CPU for %.1f %% of the wait time.", 100 * a->foreign);
+		note(r, NOTE_PLAIN, "Other programs took CPU for %.1f %% of the wait time.",
+		     100 * a->foreign);
 }
 
 static void note_stolen(const struct report *r)
@@ -115,8 +128,10 @@ static void note_stolen(const struct report *r)
 
 	if (a->stolen_flagged)
 		note(r, NOTE_WARNING,
-		     "in %zu of %zu experiments the hypervisor gave CPU time of this machine to others (%.1f %% of what the program ran and waited "
-		     "for a CPU). Waits get longer by that, and so does what depends on them: repeat the run when the host is quiet.",
+		     "in %zu of %zu experiments the hypervisor gave CPU time of this machine to "
+		     "others (%.1f %% of what the program ran and waited "
+		     "for a CPU). Waits get longer by that, and so does what depends on them: "
+		     "repeat the run when the host is quiet.",
 		     a->stolen_flagged, r->p->n_experiments, 100 * a->stolen);
 }
 
@@ -130,14 +145,19 @@ static void note_machine(const struct report *r)
 
 	if (!isnan(scope))
 		note(r, NOTE_PLAIN,
-		     "Of the machine's CPU time the processes in scope took %.1f %%, their pauses included, and the rest of the machine %.1f %%.",
+		     "Of the machine's CPU time the processes in scope took %.1f %%, their pauses "
+		     "included, and the rest of the machine %.1f %%.",
 		     100 * scope, 100 * profile_machine_share(m->foreign_ns, m->scope_of_ns));
 	if (!isnan(own) && !isnan(kernel))
 		note(r, NOTE_PLAIN,
-		     "cozbpf itself took %.2f %% of the machine's CPU time, and its programs in the kernel about %.2f %%, in and out of scope.",
+		     "cozbpf itself took %.2f %% of the machine's CPU time, and its programs in "
+		     "the kernel about %.2f %%, in and out of scope.",
 		     100 * own, 100 * kernel);
 	else if (!isnan(own))
-		note(r, NOTE_PLAIN, "cozbpf itself took %.2f %% of the machine's CPU time; its programs in the kernel were not timed.", 100 * own);
+		note(r, NOTE_PLAIN,
+		     "cozbpf itself took %.2f %% of the machine's CPU time; its programs in the "
+		     "kernel were not timed.",
+		     100 * own);
 }
 
 struct range {
@@ -155,7 +175,8 @@ static void print_range(const struct range *range, int digits, char text[2 * NUM
 	if (range->most - range->least < 0.5 * pow(10, -digits))
 		(void)snprintf(text, 2 * NUMBER_ROOM, "%.*f", digits, range->most);
 	else
-		(void)snprintf(text, 2 * NUMBER_ROOM, "%.*f to %.*f", digits, range->least, digits, range->most);
+		(void)snprintf(text, 2 * NUMBER_ROOM, "%.*f to %.*f", digits, range->least, digits,
+			       range->most);
 }
 
 static void note_allowed(const struct report *r)
@@ -179,9 +200,12 @@ static void note_allowed(const struct report *r)
 	print_range(&share, 0, of);
 	print_range(&points, 1, beside);
 	if (sampling > 0)
-		(void)snprintf(cost, sizeof(cost), " Samples took about %.*f %% of the threads' time.", sampling < 0.01 ? 1 : 0, 100 * sampling);
+		(void)snprintf(cost, sizeof(cost),
+			       " Samples took about %.*f %% of the threads' time.",
+			       sampling < 0.01 ? 1 : 0, 100 * sampling);
 	note(r, NOTE_PLAIN,
-	     "Intervals hold the truth 95 times in 100: they allow for how experiments differ, and also for %s points and %s %% of the "
+	     "Intervals hold the truth 95 times in 100: they allow for how experiments differ, and "
+	     "also for %s points and %s %% of the "
 	     "effect, which the method itself can be off by.%s",
 	     beside, of, cost);
 }
@@ -193,8 +217,10 @@ static void note_intervals(const struct report *r)
 	note_allowed(r);
 	if (a->marked)
 		note(r, NOTE_PLAIN,
-		     "%zu of %zu experiments were outside the bounds of fidelity (2 %% of the time behind other programs, 3 %% taken by a "
-		     "hypervisor, books off by 1 %%, payments too long by a quarter, another sampling rate than in the end) and count for less, by "
+		     "%zu of %zu experiments were outside the bounds of fidelity (2 %% of the time "
+		     "behind other programs, 3 %% taken by a "
+		     "hypervisor, books off by 1 %%, payments too long by a quarter, another "
+		     "sampling rate than in the end) and count for less, by "
 		     "how far they were, whatever they showed.",
 		     a->marked, r->p->n_experiments);
 }
@@ -218,11 +244,13 @@ static void note_attribution(const struct report *r)
 	if (!n)
 		return;
 	note(r, NOTE_PLAIN,
-	     "Attribution is inclusive: a sample counts for every line of its call chain that can be tried, so shares add up to more than 100 %%, "
+	     "Attribution is inclusive: a sample counts for every line of its call chain that can "
+	     "be tried, so shares add up to more than 100 %%, "
 	     "and the effect of a line is that of all that it calls.");
 	if (n < r->p->n_runs)
 		note(r, NOTE_WARNING,
-		     "%zu of %zu runs attributed samples to the first line only: their effects are not comparable. Report them apart.",
+		     "%zu of %zu runs attributed samples to the first line only: their effects are "
+		     "not comparable. Report them apart.",
 		     r->p->n_runs - n, r->p->n_runs);
 }
 
@@ -251,12 +279,14 @@ static void note_runs(const struct report *r)
 
 		if (!s->pay && !s->version)
 			continue; /* not by us */
-		if (before && same(s->pay, before->pay) && same(s->sync, before->sync) && same(s->fallback, before->fallback) &&
-		    s->seed == before->seed)
+		if (before && same(s->pay, before->pay) && same(s->sync, before->sync) &&
+		    same(s->fallback, before->fallback) && s->seed == before->seed)
 			continue;
 		text_duration((double)settled_period(r, i), period);
-		note(r, NOTE_PLAIN, "Run %zu: delays paid by %s, waits followed by %s, sampled every %s, seed %" PRIu64 ".", i + 1, pay, sync, period,
-		     s->seed);
+		note(r, NOTE_PLAIN,
+		     "Run %zu: delays paid by %s, waits followed by %s, sampled every %s, seed "
+		     "%" PRIu64 ".",
+		     i + 1, pay, sync, period, s->seed);
 		if (*fallback)
 			note(r, NOTE_PLAIN, "Fallback in use: %s", fallback);
 		shown++;
@@ -287,10 +317,14 @@ static void note_placebo(const struct report *r)
 		if (!point->visits)
 			continue;
 		if (isfinite(point->placebo))
-			note(r, NOTE_PLAIN, "Noise floor of '%s': %s%.1f points (0 %% experiments against 0 %% experiments).", name,
-			     r->utf8 ? "\u00b1" : "+-", 100 * point->placebo);
+			note(r, NOTE_PLAIN,
+			     "Noise floor of '%s': %s%.1f points (0 %% experiments against 0 %% "
+			     "experiments).",
+			     name, r->utf8 ? "\u00b1" : "+-", 100 * point->placebo);
 		else
-			note(r, NOTE_PLAIN, "Noise floor of '%s': unknown (it takes four experiments at 0 %%).", name);
+			note(r, NOTE_PLAIN,
+			     "Noise floor of '%s': unknown (it takes four experiments at 0 %%).",
+			     name);
 	}
 }
 
@@ -302,7 +336,8 @@ static void note_speed(const struct report *r)
 
 		if (point->speed.slope > 0)
 			note(r, NOTE_PLAIN,
-			     "The machine was not equally fast in all experiments, as the CPU time of a visit of '%s' tells. Corrected for that they "
+			     "The machine was not equally fast in all experiments, as the CPU time "
+			     "of a visit of '%s' tells. Corrected for that they "
 			     "differ by %.1f %% instead of %.1f %%.",
 			     name, 100 * point->speed.after, 100 * point->speed.before);
 	}
@@ -318,13 +353,19 @@ static void note_unattributed(const struct report *r)
 	char deep[96] = "", cut[96] = "";
 
 	if (too_deep > 0)
-		(void)snprintf(deep, sizeof(deep), "%.1f %% had call chains of more frames than are looked at, ", 100 * too_deep / all);
+		(void)snprintf(deep, sizeof(deep),
+			       "%.1f %% had call chains of more frames than are looked at, ",
+			       100 * too_deep / all);
 	if (cut_short > 0)
-		(void)snprintf(cut, sizeof(cut), "%.1f %% call chains that could not be followed to their end, ", 100 * cut_short / all);
+		(void)snprintf(cut, sizeof(cut),
+			       "%.1f %% call chains that could not be followed to their end, ",
+			       100 * cut_short / all);
 	if (none > UNATTRIBUTED_TOLD * all)
 		note(r, NOTE_PLAIN,
-		     "%.0f %% of the samples belong to no line or function of the tables: %s%s%s are in code out of scope that nothing in scope "
-		     "called, or in functions without a name. Shares are of all samples, these included.",
+		     "%.0f %% of the samples belong to no line or function of the tables: %s%s%s "
+		     "are in code out of scope that nothing in scope "
+		     "called, or in functions without a name. Shares are of all samples, these "
+		     "included.",
 		     100 * none / all, deep, cut, too_deep + cut_short > 0 ? "the others" : "they");
 }
 
@@ -337,7 +378,8 @@ static void note_names(const struct report *r)
 		note(r, NOTE_PLAIN, "What was profiled: %s.", program);
 	if (stripped)
 		note(r, NOTE_PLAIN,
-		     "Functions called FILE+0xPLACE have no name, since the file was stripped. Its debug symbols would name them, from the "
+		     "Functions called FILE+0xPLACE have no name, since the file was stripped. Its "
+		     "debug symbols would name them, from the "
 		     "distribution's "
 		     "package of them or by --debug-dir: %s.",
 		     stripped);
@@ -365,6 +407,8 @@ void footer_notes(const struct report *r)
 	note_names(r);
 	verdict_notes(r);
 	if (r->p->bad_lines)
-		note(r, NOTE_PLAIN, "%zu lines of the input were no records and were skipped (the first: line %zu).", r->p->bad_lines,
-		     r->p->first_bad_line);
+		note(r, NOTE_PLAIN,
+		     "%zu lines of the input were no records and were skipped (the first: line "
+		     "%zu).",
+		     r->p->bad_lines, r->p->first_bad_line);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The report as one HTML file that needs nothing else: no server, no other file, no request. Its security policy allows its own style and
- * script by their hashes and nothing besides, so that text of a profile could do nothing even if it were taken for markup. */
+/* The report as one HTML file that needs nothing else: no server, no other file, no request. Its
+ * security policy allows its own style and script by their hashes and nothing besides, so that text
+ * of a profile could do nothing even if it were taken for markup. */
 #include "report/html.h"
 
 #include "base/cleanup.h"
@@ -51,7 +52,8 @@ void html_notes(struct html *h)
 	if (all->n)
 		(void)fputs("<ul class=notes>\n", h->out);
 	for (size_t i = 0; i < all->n; i++) {
-		(void)fprintf(h->out, "<li class=%s>%s", note_kind_name(all->list[i].kind), all->list[i].kind == NOTE_WARNING ? "Warning: " : "");
+		(void)fprintf(h->out, "<li class=%s>%s", note_kind_name(all->list[i].kind),
+			      all->list[i].kind == NOTE_WARNING ? "Warning: " : "");
 		html_text(h, all->list[i].text);
 		(void)fputc('\n', h->out);
 	}
@@ -63,9 +65,12 @@ void html_notes(struct html *h)
 
 void html_begin(const struct html *h, const char *title)
 {
-	(void)fputs(REPORT_HTML_BEGINS "<html lang=en>\n<meta charset=utf-8>\n<meta http-equiv=Content-Security-Policy content=\"default-src 'none'; "
-				       "base-uri 'none'; form-action 'none'; style-src '" PAGE_CSS_HASH "'; script-src '" PAGE_JS_HASH "'\">\n"
-				       "<meta name=viewport content=\"width=device-width, initial-scale=1\">\n<title>",
+	(void)fputs(REPORT_HTML_BEGINS
+		    "<html lang=en>\n<meta charset=utf-8>\n<meta "
+		    "http-equiv=Content-Security-Policy content=\"default-src 'none'; "
+		    "base-uri 'none'; form-action 'none'; style-src '" PAGE_CSS_HASH
+		    "'; script-src '" PAGE_JS_HASH "'\">\n"
+		    "<meta name=viewport content=\"width=device-width, initial-scale=1\">\n<title>",
 		    h->out);
 	html_text(h, title);
 	(void)fprintf(h->out, " - cozbpf</title>\n<style>%s</style>\n", page_css);
@@ -100,7 +105,8 @@ static void put_head(const struct html *h)
 	if (s)
 		put_time(h, s->time);
 	text_duration(h->r.a->elapsed_ns, text);
-	(void)fprintf(h->out, "%zu experiments, %s, in %zu run%s", p->n_experiments, text, p->n_runs, p->n_runs == 1 ? "" : "s");
+	(void)fprintf(h->out, "%zu experiments, %s, in %zu run%s", p->n_experiments, text,
+		      p->n_runs, p->n_runs == 1 ? "" : "s");
 	if (s && s->host) {
 		(void)fputs(" &middot; on ", h->out);
 		html_text(h, s->host);
@@ -112,7 +118,8 @@ static void put_head(const struct html *h)
 		html_text(h, s->kernel);
 	}
 	if (h->r.prefix) {
-		_cleanup_free_ char *directory = strndup(h->r.a->points[0].lines[0].selected, h->r.prefix);
+		_cleanup_free_ char *directory =
+			strndup(h->r.a->points[0].lines[0].selected, h->r.prefix);
 
 		(void)fputs("<br>Files are under <code>", h->out);
 		html_text(h, directory ? directory : "");
@@ -142,7 +149,8 @@ static void put_books(const struct html *h)
 	(void)fputs("<details><summary>The books of all experiments</summary>\n<table>\n", h->out);
 	for (size_t i = 0; i < n; i++) {
 		text_duration(rows[i].ns, text);
-		(void)fprintf(h->out, "<tr><th scope=row>%s<td class=n>%s<td>%s\n", rows[i].name, text, rows[i].words);
+		(void)fprintf(h->out, "<tr><th scope=row>%s<td class=n>%s<td>%s\n", rows[i].name,
+			      text, rows[i].words);
 	}
 	(void)fputs("</table>\n</details>\n", h->out);
 }
@@ -152,22 +160,31 @@ static void put_help(const struct html *h)
 	static const struct {
 		const char *points, *name, *words;
 	} shapes[] = {
-		{"20,100 220,20", "It rises", "The program waits for this line. Each bit that it gets faster is worth as much as the first."},
+		{"20,100 220,20", "It rises",
+		 "The program waits for this line. Each bit that it gets faster is worth as much "
+		 "as the first."},
 		{"20,100 110,40 220,40", "It rises, then stays",
-		 "Up to the bend the program waits for this line, beyond it for something else. More speed than that is wasted."},
-		{"20,70 220,70", "It is flat", "The program waits for something else, however much time this line takes. Leave it alone."},
+		 "Up to the bend the program waits for this line, beyond it for something else. "
+		 "More speed than that is wasted."},
+		{"20,70 220,70", "It is flat",
+		 "The program waits for something else, however much time this line takes. Leave "
+		 "it alone."},
 		{"20,40 220,100", "It falls",
-		 "If this line gets faster, threads meet more often where they get in each other's way: a lock, a cache line, a queue. Look there."},
+		 "If this line gets faster, threads meet more often where they get in each other's "
+		 "way: a lock, a cache line, a queue. Look there."},
 	};
 
-	(void)fputs(
-		"<details class=help><summary>How to read a curve</summary>\n<p>To the right: how much faster a line is made. Upwards: how much less "
-		"time a unit of work takes then. The line is the curve that fits all experiments, the band where it lies with 95 % certainty; a dot "
-		"is what the experiments at one speedup say for themselves, with its interval.\n<div class=shapes>\n",
-		h->out);
+	(void)fputs("<details class=help><summary>How to read a curve</summary>\n<p>To the right: "
+		    "how much faster a line is made. Upwards: how much less "
+		    "time a unit of work takes then. The line is the curve that fits all "
+		    "experiments, the band where it lies with 95 % certainty; a dot "
+		    "is what the experiments at one speedup say for themselves, with its "
+		    "interval.\n<div class=shapes>\n",
+		    h->out);
 	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
 		(void)fprintf(h->out,
-			      "<div><svg viewBox=\"0 0 240 120\" aria-hidden=true><path class=zero d=\"M20 %s h200\"/><polyline class=curve "
+			      "<div><svg viewBox=\"0 0 240 120\" aria-hidden=true><path class=zero "
+			      "d=\"M20 %s h200\"/><polyline class=curve "
 			      "points=\"%s\"/></svg>"
 			      "<b>%s.</b> %s</div>\n",
 			      i == 3   ? "40"
@@ -190,7 +207,8 @@ static void put_point(struct html *h, size_t at)
 {
 	const struct analysis_point *point = &h->r.a->points[at];
 
-	(void)fprintf(h->out, "<section id=p%zu>\n<h2>%s point <span class=name>", at, point->kind == PROFILE_LATENCY ? "Latency" : "Progress");
+	(void)fprintf(h->out, "<section id=p%zu>\n<h2>%s point <span class=name>", at,
+		      point->kind == PROFILE_LATENCY ? "Latency" : "Progress");
 	html_text(h, point->name);
 	(void)fprintf(h->out, "</span> <small>%.0f %s</small></h2>\n", (double)point->visits,
 		      point->kind == PROFILE_THROUGHPUT ? "visits"
@@ -218,7 +236,8 @@ static void put_fidelity(struct html *h)
 	(void)fputs("</section>\n", h->out);
 }
 
-int report_html(FILE *out, const struct profile *p, const struct analysis *a, const struct report_hints *hints)
+int report_html(FILE *out, const struct profile *p, const struct analysis *a,
+		const struct report_hints *hints)
 {
 	static const struct report_hints no_hints;
 	struct notes notes = {0};

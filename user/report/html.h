@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The parts of the HTML report. Internal to the package. Whatever comes from a profile goes through html_text(). */
+/* The parts of the HTML report. Internal to the package. Whatever comes from a profile goes through
+ * html_text(). */
 #pragma once
 
 #include "report/text.h"
@@ -12,22 +13,27 @@ struct html {
 /* The page up to its header, and what stands after all else. */
 void html_begin(const struct html *h, const char *title);
 void html_end(const struct html *h);
-/* Writes @s, which others chose, so that it is text and nothing else: as text_clean makes it, and with &, <, >, " and ' as character references. */
+/* Writes @s, which others chose, so that it is text and nothing else: as text_clean makes it, and
+ * with &, <, >, " and ' as character references. */
 void html_text(const struct html *h, const char *s);
 /* The same of a line's name, without the directory that all lines share. */
 void html_line_name(const struct html *h, const char *selected);
 /* The notes that were collected, which are none afterwards. */
 void html_notes(struct html *h);
 
-/* The table of a point's lines, and a figure for each of them with its details. @at: the point's place in the analysis. */
+/* The table of a point's lines, and a figure for each of them with its details. @at: the point's
+ * place in the analysis. */
 void html_lines(const struct html *h, size_t at);
 /* A line's curve, on the scale of all curves of its point. */
 struct html_scale {
 	double low, high; /* effects at the lower and the upper edge */
 };
 struct html_scale html_scale(const struct analysis_point *point);
-void html_curve(const struct html *h, const struct html_scale *scale, const struct analysis_line *line);
-/* Visits a second over the time of the last run, and a line's latencies at 0 % and at the speedup nearest to 50 %. Nothing where they are not known.
+void html_curve(const struct html *h, const struct html_scale *scale,
+		const struct analysis_line *line);
+/* Visits a second over the time of the last run, and a line's latencies at 0 % and at the speedup
+ * nearest to 50 %. Nothing where they are not known.
  */
 void html_rate(const struct html *h, const struct analysis_point *point);
-void html_latencies(const struct html *h, const struct analysis_point *point, const struct analysis_line *line);
+void html_latencies(const struct html *h, const struct analysis_point *point,
+		    const struct analysis_line *line);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Of the HTML report: curves and charts as SVG, in whole units of a view box, so that thousands of them stay small. */
+/* Of the HTML report: curves and charts as SVG, in whole units of a view box, so that thousands of
+ * them stay small. */
 #include "report/html.h"
 
 #include "base/cleanup.h"
@@ -8,7 +9,16 @@
 #include <math.h>
 #include <string.h>
 
-enum { WIDTH = 480, HEIGHT = 250, LEFT = 70, RIGHT = 15, TOP = 15, BOTTOM = 40, INNER = WIDTH - LEFT - RIGHT, TALL = HEIGHT - TOP - BOTTOM };
+enum {
+	WIDTH = 480,
+	HEIGHT = 250,
+	LEFT = 70,
+	RIGHT = 15,
+	TOP = 15,
+	BOTTOM = 40,
+	INNER = WIDTH - LEFT - RIGHT,
+	TALL = HEIGHT - TOP - BOTTOM
+};
 
 #define LEAST_RANGE 0.05 /* a flat curve's noise is not drawn as mountains */
 #define MOST_FALL (-2)	 /* a throughput can fall by more than a plot can show */
@@ -21,7 +31,8 @@ static void widen(struct html_scale *s, double low, double high)
 		s->high = fmax(s->high, fmin(high, 1));
 }
 
-/* Set by curves and their bands; by what experiments say for themselves only where there is no curve. An outlier stands at the edge. */
+/* Set by curves and their bands; by what experiments say for themselves only where there is no
+ * curve. An outlier stands at the edge. */
 struct html_scale html_scale(const struct analysis_point *point)
 {
 	struct html_scale ret = {0, 0};
@@ -35,7 +46,8 @@ struct html_scale html_scale(const struct analysis_point *point)
 
 			curve |= isfinite(c.effect);
 			/* An undecided line's band can be wider than all curves. */
-			widen(&ret, line->verdict == VERDICT_UNDECIDED ? c.effect : c.low, line->verdict == VERDICT_UNDECIDED ? c.effect : c.high);
+			widen(&ret, line->verdict == VERDICT_UNDECIDED ? c.effect : c.low,
+			      line->verdict == VERDICT_UNDECIDED ? c.effect : c.high);
 		}
 		for (size_t k = 0; !curve && k < line->n_cells; k++)
 			widen(&ret, line->cells[k].effect, line->cells[k].effect);
@@ -63,17 +75,22 @@ static void put_axes(const struct html *h, const struct html_scale *s)
 {
 	int zero = y_of(s, 0);
 
-	(void)fprintf(h->out, "<path class=axis d=\"M%d %dV%dH%d\"/><path class=zero d=\"M%d %dH%d\"/>", LEFT, TOP, HEIGHT - BOTTOM, WIDTH - RIGHT,
-		      LEFT, zero, WIDTH - RIGHT);
-	(void)fprintf(h->out, "<text x=%d y=%d text-anchor=end>%.0f %%</text>", LEFT - 8, TOP + 8, 100 * s->high);
+	(void)fprintf(h->out,
+		      "<path class=axis d=\"M%d %dV%dH%d\"/><path class=zero d=\"M%d %dH%d\"/>",
+		      LEFT, TOP, HEIGHT - BOTTOM, WIDTH - RIGHT, LEFT, zero, WIDTH - RIGHT);
+	(void)fprintf(h->out, "<text x=%d y=%d text-anchor=end>%.0f %%</text>", LEFT - 8, TOP + 8,
+		      100 * s->high);
 	/* The labels of the zero line and of the lower edge must not lie over each other. */
 	if (zero - TOP > 30)
-		(void)fprintf(h->out, "<text x=%d y=%d text-anchor=end>0</text>", LEFT - 8, zero + 6);
+		(void)fprintf(h->out, "<text x=%d y=%d text-anchor=end>0</text>", LEFT - 8,
+			      zero + 6);
 	if (HEIGHT - BOTTOM - zero > 30)
-		(void)fprintf(h->out, "<text x=%d y=%d text-anchor=end>%.0f %%</text>", LEFT - 8, HEIGHT - BOTTOM, 100 * s->low);
+		(void)fprintf(h->out, "<text x=%d y=%d text-anchor=end>%.0f %%</text>", LEFT - 8,
+			      HEIGHT - BOTTOM, 100 * s->low);
 	for (int percent = 0; percent <= 100; percent += 50)
-		(void)fprintf(h->out, "<text x=%d y=%d text-anchor=%s>%d%s</text>", x_of(percent / 100.0), HEIGHT - 12,
-			      percent == 100 ? "end" : "middle", percent, percent == 100 ? " % faster" : "");
+		(void)fprintf(h->out, "<text x=%d y=%d text-anchor=%s>%d%s</text>",
+			      x_of(percent / 100.0), HEIGHT - 12, percent == 100 ? "end" : "middle",
+			      percent, percent == 100 ? " % faster" : "");
 }
 
 struct place {
@@ -81,8 +98,10 @@ struct place {
 	struct analysis_change at;
 };
 
-/* The places between which the fitted curve is straight, as far as it is told; the knee is one of them. */
-static size_t places_of(const struct analysis_line *line, struct place ret[ANALYSIS_CURVE_POINTS + 1])
+/* The places between which the fitted curve is straight, as far as it is told; the knee is one of
+ * them. */
+static size_t places_of(const struct analysis_line *line,
+			struct place ret[ANALYSIS_CURVE_POINTS + 1])
 {
 	const struct analysis_curve *c = &line->curve;
 	bool knee = c->knee <= c->run_most + 0.05; /* NaN: no */
@@ -95,7 +114,9 @@ static size_t places_of(const struct analysis_line *line, struct place ret[ANALY
 		if (!isfinite(at.effect))
 			continue;
 		if (knee && c->knee <= analysis_curve_speedups[k])
-			ret[n++] = (struct place){c->knee, {c->knee_effect, c->knee_effect - half, c->knee_effect + half}};
+			ret[n++] = (struct place){
+				c->knee,
+				{c->knee_effect, c->knee_effect - half, c->knee_effect + half}};
 		knee = knee && c->knee > analysis_curve_speedups[k];
 		ret[n++] = (struct place){analysis_curve_speedups[k], at};
 	}
@@ -103,7 +124,8 @@ static size_t places_of(const struct analysis_line *line, struct place ret[ANALY
 }
 
 /* From 0 on, with its band: there along the upper ends, back along the lower ones. */
-static void put_fit(const struct html *h, const struct html_scale *s, const struct analysis_line *line)
+static void put_fit(const struct html *h, const struct html_scale *s,
+		    const struct analysis_line *line)
 {
 	struct place places[ANALYSIS_CURVE_POINTS + 1];
 	size_t n = places_of(line, places);
@@ -111,33 +133,40 @@ static void put_fit(const struct html *h, const struct html_scale *s, const stru
 	(void)fprintf(h->out, "<path class=band d=\"M%d %d", x_of(0), y_of(s, 0));
 	for (size_t i = 0; i < n; i++)
 		if (isfinite(places[i].at.high))
-			(void)fprintf(h->out, "L%d %d", x_of(places[i].speedup), y_of(s, places[i].at.high));
+			(void)fprintf(h->out, "L%d %d", x_of(places[i].speedup),
+				      y_of(s, places[i].at.high));
 	for (size_t i = n; i--;)
 		if (isfinite(places[i].at.low))
-			(void)fprintf(h->out, "L%d %d", x_of(places[i].speedup), y_of(s, places[i].at.low));
+			(void)fprintf(h->out, "L%d %d", x_of(places[i].speedup),
+				      y_of(s, places[i].at.low));
 	(void)fprintf(h->out, "Z\"/><path class=curve d=\"M%d %d", x_of(0), y_of(s, 0));
 	for (size_t i = 0; i < n; i++)
-		(void)fprintf(h->out, "L%d %d", x_of(places[i].speedup), y_of(s, places[i].at.effect));
+		(void)fprintf(h->out, "L%d %d", x_of(places[i].speedup),
+			      y_of(s, places[i].at.effect));
 	(void)fputs("\"/>", h->out);
 	for (size_t i = 0; i < n; i++)
 		if (places[i].speedup == line->curve.knee)
-			(void)fprintf(h->out, "<path class=knee d=\"M%d %dV%d\"/>", x_of(line->curve.knee), TOP, HEIGHT - BOTTOM);
+			(void)fprintf(h->out, "<path class=knee d=\"M%d %dV%d\"/>",
+				      x_of(line->curve.knee), TOP, HEIGHT - BOTTOM);
 }
 
 /* One path for all intervals and one for all dots. */
-static void put_marks(const struct html *h, const struct html_scale *s, const struct analysis_line *line)
+static void put_marks(const struct html *h, const struct html_scale *s,
+		      const struct analysis_line *line)
 {
 	(void)fputs("<path class=whisker d=\"", h->out);
 	for (size_t i = 0; i < line->n_cells; i++) {
 		const struct analysis_cell *c = &line->cells[i];
 
 		if (c->speedup > 0 && isfinite(c->low) && isfinite(c->high))
-			(void)fprintf(h->out, "M%d %dV%d", x_of(c->speedup), y_of(s, c->high), y_of(s, c->low));
+			(void)fprintf(h->out, "M%d %dV%d", x_of(c->speedup), y_of(s, c->high),
+				      y_of(s, c->low));
 	}
 	(void)fputs("\"/><path class=dots d=\"", h->out);
 	for (size_t i = 0; i < line->n_cells; i++)
 		if (line->cells[i].speedup > 0 && isfinite(line->cells[i].effect))
-			(void)fprintf(h->out, "M%d %dh0", x_of(line->cells[i].speedup), y_of(s, line->cells[i].effect));
+			(void)fprintf(h->out, "M%d %dh0", x_of(line->cells[i].speedup),
+				      y_of(s, line->cells[i].effect));
 	(void)fputs("\"/>", h->out);
 }
 
@@ -151,7 +180,8 @@ static void put_label(const struct html *h, const struct analysis_line *line)
 
 		if (!isfinite(c.effect))
 			continue;
-		(void)fprintf(h->out, "%s%.0f %% faster: %.1f %%", some ? ", " : "", 100 * analysis_curve_speedups[k], 100 * c.effect);
+		(void)fprintf(h->out, "%s%.0f %% faster: %.1f %%", some ? ", " : "",
+			      100 * analysis_curve_speedups[k], 100 * c.effect);
 		if (isfinite(c.low) && isfinite(c.high))
 			(void)fprintf(h->out, " [%.1f, %.1f]", 100 * c.low, 100 * c.high);
 		some = true;
@@ -159,9 +189,12 @@ static void put_label(const struct html *h, const struct analysis_line *line)
 	(void)fprintf(h->out, "%s\"", some ? "" : "nothing measured");
 }
 
-void html_curve(const struct html *h, const struct html_scale *scale, const struct analysis_line *line)
+void html_curve(const struct html *h, const struct html_scale *scale,
+		const struct analysis_line *line)
 {
-	(void)fprintf(h->out, "<svg class=plot viewBox=\"0 0 %d %d\" role=img data-left=%d data-width=%d", WIDTH, HEIGHT, LEFT, INNER);
+	(void)fprintf(h->out,
+		      "<svg class=plot viewBox=\"0 0 %d %d\" role=img data-left=%d data-width=%d",
+		      WIDTH, HEIGHT, LEFT, INNER);
 	put_label(h, line);
 	(void)fputc('>', h->out);
 	put_axes(h, scale);
@@ -171,10 +204,12 @@ void html_curve(const struct html *h, const struct html_scale *scale, const stru
 }
 
 /* What an experiment says of a point. NULL: nothing. */
-static const struct profile_point *point_in(const struct profile_run_experiment *x, const struct analysis_point *point)
+static const struct profile_point *point_in(const struct profile_run_experiment *x,
+					    const struct analysis_point *point)
 {
 	for (size_t i = 0; i < x->n_points; i++)
-		if (x->points[i].kind == point->kind && x->points[i].name && !strcmp(x->points[i].name, point->name))
+		if (x->points[i].kind == point->kind && x->points[i].name &&
+		    !strcmp(x->points[i].name, point->name))
 			return &x->points[i];
 	return NULL;
 }
@@ -207,7 +242,8 @@ static double most_of(const struct steps *s)
 	return most;
 }
 
-/* As a line that is as high as the chart where it is @most. It goes on straight over steps of which nothing is known. */
+/* As a line that is as high as the chart where it is @most. It goes on straight over steps of which
+ * nothing is known. */
 static void put_steps(const struct html *h, const char *class, const struct steps *s, double most)
 {
 	bool down = false;
@@ -216,8 +252,9 @@ static void put_steps(const struct html *h, const char *class, const struct step
 	for (size_t i = 0; i < s->n; i++) {
 		if (!(s->of[i] > 0))
 			continue;
-		(void)fprintf(h->out, "%s%d %d", down ? "L" : "M", LEFT + (int)(i * INNER / (s->n - 1)),
-			      HEIGHT - BOTTOM - (int)lround(fmin(s->sum[i] / s->of[i] / most, 1) * TALL));
+		(void)fprintf(
+			h->out, "%s%d %d", down ? "L" : "M", LEFT + (int)(i * INNER / (s->n - 1)),
+			HEIGHT - BOTTOM - (int)lround(fmin(s->sum[i] / s->of[i] / most, 1) * TALL));
 		down = true;
 	}
 	(void)fputs("\"/>", h->out);
@@ -225,10 +262,11 @@ static void put_steps(const struct html *h, const char *class, const struct step
 
 static void put_chart_axes(const struct html *h, const char *top, const char *from, const char *to)
 {
-	(void)fprintf(
-		h->out,
-		"<path class=axis d=\"M%d %dV%dH%d\"/><text x=%d y=%d>%s</text><text x=%d y=%d>%s</text><text x=%d y=%d text-anchor=end>%s</text>",
-		LEFT, TOP, HEIGHT - BOTTOM, WIDTH - RIGHT, LEFT + 8, TOP + 12, top, LEFT, HEIGHT - 12, from, WIDTH - RIGHT, HEIGHT - 12, to);
+	(void)fprintf(h->out,
+		      "<path class=axis d=\"M%d %dV%dH%d\"/><text x=%d y=%d>%s</text><text x=%d "
+		      "y=%d>%s</text><text x=%d y=%d text-anchor=end>%s</text>",
+		      LEFT, TOP, HEIGHT - BOTTOM, WIDTH - RIGHT, LEFT + 8, TOP + 12, top, LEFT,
+		      HEIGHT - 12, from, WIDTH - RIGHT, HEIGHT - 12, to);
 }
 
 /* The run's experiments from @first to @last, by when they began. False: too few to draw. */
@@ -270,23 +308,25 @@ void html_rate(const struct html *h, const struct analysis_point *point)
 		return;
 	(void)snprintf(top, sizeof(top), "%.4g", most);
 	text_duration(last - first, to);
-	(void)fprintf(
-		h->out,
-		"<details><summary>Visits per second over time</summary>\n<svg class=chart viewBox=\"0 0 %d %d\" role=img aria-label=\"Visits per "
-		"second in experiments: at most %s\">",
-		WIDTH, HEIGHT, top);
+	(void)fprintf(h->out,
+		      "<details><summary>Visits per second over time</summary>\n<svg class=chart "
+		      "viewBox=\"0 0 %d %d\" role=img aria-label=\"Visits per "
+		      "second in experiments: at most %s\">",
+		      WIDTH, HEIGHT, top);
 	put_chart_axes(h, top, "0", to);
 	put_steps(h, "curve", &s, most);
-	(void)fputs(
-		"</svg>\n<p class=dim>Of the last run, pauses included: a higher speedup pauses more, so the rate scatters by design.\n</details>\n",
-		h->out);
+	(void)fputs("</svg>\n<p class=dim>Of the last run, pauses included: a higher speedup "
+		    "pauses more, so the rate scatters by design.\n</details>\n",
+		    h->out);
 }
 
 #define LATENCY_STEPS 60
 #define WANTED_SPEEDUP 0.5
 
-/* The latencies of a point in a line's experiments at @speedup, or in all experiments at 0 %, on a logarithmic scale. */
-static void add_latencies(const struct html *h, const struct analysis_point *point, const char *line, double speedup, double low, double high,
+/* The latencies of a point in a line's experiments at @speedup, or in all experiments at 0 %, on a
+ * logarithmic scale. */
+static void add_latencies(const struct html *h, const struct analysis_point *point,
+			  const char *line, double speedup, double low, double high,
 			  struct steps *ret)
 {
 	double all = 0;
@@ -295,13 +335,16 @@ static void add_latencies(const struct html *h, const struct analysis_point *poi
 		const struct profile_run_experiment *x = &h->r.p->experiments[i];
 		const struct profile_point *seen = point_in(x, point);
 
-		if (!seen || !seen->latency || fabs(x->x.speedup - speedup) > 0.0005 || (speedup > 0 && strcmp(x->x.selected, line) != 0))
+		if (!seen || !seen->latency || fabs(x->x.speedup - speedup) > 0.0005 ||
+		    (speedup > 0 && strcmp(x->x.selected, line) != 0))
 			continue;
 		for (size_t b = 0; b < seen->latency->n_buckets; b++) {
-			double at = (log(bucket_ns(seen->latency->buckets[b].bucket)) - low) / (high - low);
+			double at = (log(bucket_ns(seen->latency->buckets[b].bucket)) - low) /
+				    (high - low);
 
 			if (at >= 0 && at <= 1)
-				ret->sum[(size_t)(at * (double)(ret->n - 1))] += (double)seen->latency->buckets[b].count;
+				ret->sum[(size_t)(at * (double)(ret->n - 1))] +=
+					(double)seen->latency->buckets[b].count;
 			all += (double)seen->latency->buckets[b].count;
 		}
 	}
@@ -315,14 +358,18 @@ static double speedup_shown(const struct analysis_latency *l)
 	double best = 0;
 
 	for (size_t i = 0; i < l->n_cells; i++)
-		if (l->cells[i].intervals > 0 && (best == 0 || fabs(l->cells[i].speedup - WANTED_SPEEDUP) < fabs(best - WANTED_SPEEDUP)))
+		if (l->cells[i].intervals > 0 &&
+		    (best == 0 ||
+		     fabs(l->cells[i].speedup - WANTED_SPEEDUP) < fabs(best - WANTED_SPEEDUP)))
 			best = l->cells[i].speedup;
 	return best;
 }
 
-void html_latencies(const struct html *h, const struct analysis_point *point, const struct analysis_line *line)
+void html_latencies(const struct html *h, const struct analysis_point *point,
+		    const struct analysis_line *line)
 {
-	double speedup = line->latency && point->intervals ? speedup_shown(line->latency) : 0, low, high, most;
+	double speedup = line->latency && point->intervals ? speedup_shown(line->latency) : 0, low,
+	       high, most;
 	struct steps before = {.n = LATENCY_STEPS}, after = {.n = LATENCY_STEPS};
 	char from[NUMBER_ROOM], to[NUMBER_ROOM];
 
@@ -330,7 +377,9 @@ void html_latencies(const struct html *h, const struct analysis_point *point, co
 		return;
 	/* From a quarter of the median to well beyond the longest percentile that is known. */
 	low = log(point->intervals->ns[LATENCY_P50] / 4);
-	high = log(1.5 * fmax(fmax(point->intervals->ns[LATENCY_P99], point->intervals->ns[LATENCY_P999]), 2 * point->intervals->ns[LATENCY_P50]));
+	high = log(1.5 *
+		   fmax(fmax(point->intervals->ns[LATENCY_P99], point->intervals->ns[LATENCY_P999]),
+			2 * point->intervals->ns[LATENCY_P50]));
 	add_latencies(h, point, line->selected, 0, low, high, &before);
 	add_latencies(h, point, line->selected, speedup, low, high, &after);
 	most = fmax(most_of(&before), most_of(&after));
@@ -338,10 +387,12 @@ void html_latencies(const struct html *h, const struct analysis_point *point, co
 		return;
 	text_duration(exp(low), from);
 	text_duration(exp(high), to);
-	(void)fprintf(h->out,
-		      "<p>Latencies at 0 %% (dashed) and if the line runs %.0f %% faster\n<svg class=chart viewBox=\"0 0 %d %d\" role=img "
-		      "aria-label=\"Histogram of latencies, from %s to %s, on a logarithmic scale\">",
-		      100 * speedup, WIDTH, HEIGHT, from, to);
+	(void)fprintf(
+		h->out,
+		"<p>Latencies at 0 %% (dashed) and if the line runs %.0f %% faster\n<svg "
+		"class=chart viewBox=\"0 0 %d %d\" role=img "
+		"aria-label=\"Histogram of latencies, from %s to %s, on a logarithmic scale\">",
+		100 * speedup, WIDTH, HEIGHT, from, to);
 	put_chart_axes(h, "how many", from, to);
 	put_steps(h, "other", &before, most);
 	put_steps(h, "curve", &after, most);

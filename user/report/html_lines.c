@@ -26,8 +26,10 @@ static void put_row(const struct html *h, size_t at, size_t i)
 	const struct analysis_line *line = &point->lines[i];
 	char text[NUMBER_ROOM];
 
-	(void)fprintf(h->out, "<tr data-v=\"%s\" data-f=p%zul%zu><td class=n>%zu<td class=name><a href=#p%zul%zu>", verdict_name(line->verdict), at,
-		      i, i + 1, at, i);
+	(void)fprintf(h->out,
+		      "<tr data-v=\"%s\" data-f=p%zul%zu><td class=n>%zu<td class=name><a "
+		      "href=#p%zul%zu>",
+		      verdict_name(line->verdict), at, i, i + 1, at, i);
 	html_line_name(h, line->selected);
 	(void)fputs("</a><td class=name>", h->out);
 	html_text(h, line->function ? line->function : "-");
@@ -38,7 +40,8 @@ static void put_row(const struct html *h, size_t at, size_t i)
 	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
 		put_effect(h, analysis_shown(line, k));
 	text_verdict(line, point->speed.spins, text);
-	(void)fprintf(h->out, "<td class=\"v-%.*s\">%s<td class=n>%zu\n", (int)strcspn(verdict_name(line->verdict), " "), verdict_name(line->verdict),
+	(void)fprintf(h->out, "<td class=\"v-%.*s\">%s<td class=n>%zu\n",
+		      (int)strcspn(verdict_name(line->verdict), " "), verdict_name(line->verdict),
 		      text, line->experiments);
 }
 
@@ -46,14 +49,16 @@ static void put_table(const struct html *h, size_t at)
 {
 	const struct analysis_point *point = &h->r.a->points[at];
 
-	(void)fprintf(
-		h->out,
-		"<div class=scroll><table class=lines>\n<caption>By how many %% the %s shrinks if the line runs 25, 50, 75, 100 %% faster, with 95 "
-		"%% "
-		"intervals; the surest gain first</caption>\n<thead><tr><th scope=col class=n>#<th scope=col>line<th scope=col>function<th scope=col "
-		"class=n>share<th scope=col class=n>25 %%<th scope=col class=n>50 %%<th scope=col class=n>75 %%<th scope=col class=n>100 %%<th "
-		"scope=col>verdict<th scope=col class=n>experiments</thead>\n<tbody>\n",
-		point->kind == PROFILE_LATENCY ? "mean latency" : "time per visit");
+	(void)fprintf(h->out,
+		      "<div class=scroll><table class=lines>\n<caption>By how many %% the %s "
+		      "shrinks if the line runs 25, 50, 75, 100 %% faster, with 95 "
+		      "%% "
+		      "intervals; the surest gain first</caption>\n<thead><tr><th scope=col "
+		      "class=n>#<th scope=col>line<th scope=col>function<th scope=col "
+		      "class=n>share<th scope=col class=n>25 %%<th scope=col class=n>50 %%<th "
+		      "scope=col class=n>75 %%<th scope=col class=n>100 %%<th "
+		      "scope=col>verdict<th scope=col class=n>experiments</thead>\n<tbody>\n",
+		      point->kind == PROFILE_LATENCY ? "mean latency" : "time per visit");
 	for (size_t i = 0; i < point->n_lines; i++)
 		put_row(h, at, i);
 	(void)fputs("</tbody></table></div>\n", h->out);
@@ -70,7 +75,9 @@ static void put_number(const struct html *h, double share)
 /* The script reads these as well. */
 static void put_cells(const struct html *h, const struct analysis_line *line)
 {
-	(void)fputs("<table class=cells><thead><tr><th>faster, %<th>effect, %<th>from<th>to<th>experiments<tbody>", h->out);
+	(void)fputs("<table class=cells><thead><tr><th>faster, %<th>effect, "
+		    "%<th>from<th>to<th>experiments<tbody>",
+		    h->out);
 	for (size_t i = 0; i < line->n_cells; i++) {
 		const struct analysis_cell *c = &line->cells[i];
 
@@ -95,8 +102,11 @@ static void put_copies(const struct html *h, const struct analysis_line *line)
 	size_t n = 0;
 
 	while (at && n < MAX_COPIES && inlined_next(&at, &c)) {
-		(void)fprintf(h->out, "%s<li>%.1f %%: ", n++ ? "" : "<p>Inlined code, with its share of the line's samples\n<ul>\n",
-			      s->count && c.count < s->count ? 100 * (double)c.count / (double)s->count : 100.0);
+		(void)fprintf(
+			h->out, "%s<li>%.1f %%: ",
+			n++ ? "" : "<p>Inlined code, with its share of the line's samples\n<ul>\n",
+			s->count && c.count < s->count ? 100 * (double)c.count / (double)s->count
+						       : 100.0);
 		for (size_t i = 0; i < c.n; i++) {
 			(void)fputs(i ? " in <code>" : "<code>", h->out);
 			html_text(h, c.lines[i]);
@@ -129,7 +139,8 @@ static void put_source(const struct html *h, const struct analysis_line *line)
 	while (source_next(&at, &l)) {
 		_cleanup_free_ char *text = strndup(l.text, l.length);
 
-		(void)fprintf(h->out, "%s%s%5lu  ", some ? "" : "<pre>", l.number == here ? "<span class=here>" : "", l.number);
+		(void)fprintf(h->out, "%s%s%5lu  ", some ? "" : "<pre>",
+			      l.number == here ? "<span class=here>" : "", l.number);
 		if (text)
 			put_code(h, text);
 		(void)fputs(l.number == here ? "</span>\n" : "\n", h->out);

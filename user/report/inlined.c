@@ -73,7 +73,8 @@ static void print_line(const struct report *r, const struct analysis_line *line,
 			continue;
 		}
 		if (!*headed)
-			(void)fputs("Inlined code, with its share of the line's samples:\n", r->out);
+			(void)fputs("Inlined code, with its share of the line's samples:\n",
+				    r->out);
 		*headed = true;
 		if (!shown++) {
 			name = line_name(r, line->selected);

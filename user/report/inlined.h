@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The inlined copies of a line, as the profile has them (profile_samples.inlined). Internal to the package. */
+/* The inlined copies of a line, as the profile has them (profile_samples.inlined). Internal to the
+ * package. */
 #pragma once
 
 #include "profile/reader.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What is known of a latency point beside the effects on its mean: counts, percentiles and what lines do to them. */
+/* What is known of a latency point beside the effects on its mean: counts, percentiles and what
+ * lines do to them. */
 #include "report/text.h"
 
 #include "base/cleanup.h"
@@ -11,7 +12,8 @@
 #define BLURRED 8
 
 /* The mean's effects are in the table of lines. */
-static const enum latency_statistic told[] = {LATENCY_P50, LATENCY_P90, LATENCY_P99, LATENCY_P999, LATENCY_LITTLE};
+static const enum latency_statistic told[] = {LATENCY_P50, LATENCY_P90, LATENCY_P99, LATENCY_P999,
+					      LATENCY_LITTLE};
 #define N_TOLD (sizeof(told) / sizeof(told[0]))
 
 static const char *words(enum latency_statistic s)
@@ -27,28 +29,35 @@ void latency_head_notes(const struct report *r, const struct analysis_intervals 
 		text_duration(in->ns[i], text[i]);
 	if (!in->little)
 		(void)snprintf(text[LATENCY_LITTLE], NUMBER_ROOM, "not told");
-	note(r, NOTE_PLAIN, "At 0 %%: mean %s (by Little's law %s), p50 %s, p90 %s, p99 %s, p99.9 %s.", text[LATENCY_MEAN], text[LATENCY_LITTLE],
-	     text[LATENCY_P50], text[LATENCY_P90], text[LATENCY_P99], text[LATENCY_P999]);
-	(void)snprintf(flight, sizeof(flight), isfinite(in->in_flight) ? "%.1f" : "-", in->in_flight);
 	note(r, NOTE_PLAIN,
-	     "In flight: %s. Not timed: %.0f begun before the experiment, %.0f ends without a begin, %.0f begins without an end, %.0f lost (too many "
+	     "At 0 %%: mean %s (by Little's law %s), p50 %s, p90 %s, p99 %s, p99.9 %s.",
+	     text[LATENCY_MEAN], text[LATENCY_LITTLE], text[LATENCY_P50], text[LATENCY_P90],
+	     text[LATENCY_P99], text[LATENCY_P999]);
+	(void)snprintf(flight, sizeof(flight), isfinite(in->in_flight) ? "%.1f" : "-",
+		       in->in_flight);
+	note(r, NOTE_PLAIN,
+	     "In flight: %s. Not timed: %.0f begun before the experiment, %.0f ends without a "
+	     "begin, %.0f begins without an end, %.0f lost (too many "
 	     "in flight).",
 	     flight, in->crossed, in->unmatched, in->unended, in->lost);
 	if (in->ns[LATENCY_P50] < BLURRED * in->distance_ns) {
 		text_duration(in->distance_ns, flight);
 		note(r, NOTE_PLAIN,
-		     "Samples are %s apart, and the speedup's share of that is what an interval is off by: of latencies this short the mean is "
+		     "Samples are %s apart, and the speedup's share of that is what an interval is "
+		     "off by: of latencies this short the mean is "
 		     "right, percentiles are blurred. --rate takes more samples.",
 		     flight);
 	}
 }
 
-static bool add_row(const struct report *r, struct libscols_table *tb, const struct analysis_line *line, size_t i)
+static bool add_row(const struct report *r, struct libscols_table *tb,
+		    const struct analysis_line *line, size_t i)
 {
 	size_t room = (size_t)r->table_width / 3;
 	_cleanup_free_ char *name = text_line_name(r, line->selected, room < 20 ? 20 : room);
 	struct libscols_line *row = scols_table_new_line(tb, NULL);
-	bool ok = row && scols_line_set_data(row, 0, i == 0 ? name : "") == 0 && scols_line_set_data(row, 1, words(told[i])) == 0;
+	bool ok = row && scols_line_set_data(row, 0, i == 0 ? name : "") == 0 &&
+		  scols_line_set_data(row, 1, words(told[i])) == 0;
 	char text[NUMBER_ROOM];
 
 	for (size_t k = 0; ok && k < ANALYSIS_CURVE_POINTS; k++) {
@@ -65,7 +74,8 @@ static bool lacks_tail(const struct report *r, const struct analysis_point *poin
 {
 	for (size_t i = 0; i < point->n_lines && i < r->top; i++)
 		for (size_t k = 0; point->lines[i].latency && k < ANALYSIS_CURVE_POINTS; k++)
-			if (isfinite(point->lines[i].latency->at[LATENCY_P50][k].low) && !isfinite(point->lines[i].latency->at[LATENCY_P999][k].low))
+			if (isfinite(point->lines[i].latency->at[LATENCY_P50][k].low) &&
+			    !isfinite(point->lines[i].latency->at[LATENCY_P999][k].low))
 				return true;
 	return false;
 }
@@ -80,7 +90,8 @@ static bool lacks_little(const struct report *r, const struct analysis_point *po
 
 bool latency_print_lines(const struct report *r, const struct analysis_point *point)
 {
-	static const char *const titles[] = {"line", "of the latency", "25 %", "50 %", "75 %", "100 %"};
+	static const char *const titles[] = {"line", "of the latency", "25 %",
+					     "50 %", "75 %",	       "100 %"};
 	struct libscols_table *tb = text_table(r);
 	bool ok = tb != NULL;
 
@@ -101,10 +112,13 @@ void latency_notes(const struct report *r, const struct analysis_point *point)
 {
 	if (lacks_little(r, point))
 		note(r, NOTE_PLAIN,
-		     "The mean by Little's law is not told where it is more than 10 %% away from the timed mean: it takes how many requests are "
-		     "under way, which is read at the two ends of each experiment only. More experiments give more readings.");
+		     "The mean by Little's law is not told where it is more than 10 %% away from "
+		     "the timed mean: it takes how many requests are "
+		     "under way, which is read at the two ends of each experiment only. More "
+		     "experiments give more readings.");
 	if (lacks_tail(r, point))
 		note(r, NOTE_PLAIN,
-		     "A percentile is told where some intervals of each speedup lie beyond it: for p99.9 that takes thousands. Fewer speedups "
+		     "A percentile is told where some intervals of each speedup lie beyond it: for "
+		     "p99.9 that takes thousands. Fewer speedups "
 		     "(--speedups 0,50) or a longer run give more of each.");
 }

@@ -9,14 +9,15 @@
 #include <string.h>
 
 #define DEFAULT_WIDTH 100
-#define DEFAULT_TABLE_WIDTH 200 /* without a terminal: a row on one line, with names of usual length whole */
+#define DEFAULT_TABLE_WIDTH \
+	200 /* without a terminal: a row on one line, with names of usual length whole */
 #define MIN_WIDTH 40
 #define MAX_WIDTH 1000
 #define DEFAULT_TOP 15
 #define DEFAULT_CURVES 3
 
-static struct report make_report(FILE *out, const struct profile *p, const struct analysis *a, const struct report_options *o,
-				 const struct report_hints *h)
+static struct report make_report(FILE *out, const struct profile *p, const struct analysis *a,
+				 const struct report_options *o, const struct report_hints *h)
 {
 	static const struct report_options no_options;
 	static const struct report_hints no_hints;
@@ -41,14 +42,16 @@ static void print_head(const struct report *r)
 	char text[NUMBER_ROOM];
 
 	text_duration(r->a->elapsed_ns, text);
-	(void)fprintf(r->out, "%zu experiments, %s, in %zu run%s\n", r->p->n_experiments, text, r->p->n_runs, r->p->n_runs == 1 ? "" : "s");
+	(void)fprintf(r->out, "%zu experiments, %s, in %zu run%s\n", r->p->n_experiments, text,
+		      r->p->n_runs, r->p->n_runs == 1 ? "" : "s");
 	if (r->p->n_runs == 1 && r->p->runs[0].command) {
 		_cleanup_free_ char *command = text_clean(r, r->p->runs[0].command);
 
 		paragraph(r, 2, "of: %s", command);
 	}
 	if (r->prefix) {
-		_cleanup_free_ char *directory = strndup(r->a->points[0].lines[0].selected, r->prefix);
+		_cleanup_free_ char *directory =
+			strndup(r->a->points[0].lines[0].selected, r->prefix);
 		_cleanup_free_ char *clean = directory ? text_clean(r, directory) : NULL;
 
 		(void)fprintf(r->out, "Files are under %s\n", clean ? clean : "-");
@@ -69,15 +72,20 @@ static void print_point(const struct report *r, const struct analysis_point *poi
 
 	(void)fputc('\n', r->out);
 	if (point->kind == PROFILE_LATENCY) {
-		heading(r, "Latency point '%s': %" PRIu64 " %s", name, point->visits, point->intervals ? "intervals" : "departures");
+		heading(r, "Latency point '%s': %" PRIu64 " %s", name, point->visits,
+			point->intervals ? "intervals" : "departures");
 		if (point->intervals)
 			latency_head_notes(r, point->intervals);
 		print_answer(r, point);
-		paragraph(r, 0, "Per line: by how many %% the mean latency shrinks if the line runs 25, 50, 75, 100 %% faster.");
+		paragraph(r, 0,
+			  "Per line: by how many %% the mean latency shrinks if the line runs 25, "
+			  "50, 75, 100 %% faster.");
 	} else {
 		heading(r, "Progress point '%s': %" PRIu64 " visits", name, point->visits);
 		print_answer(r, point);
-		paragraph(r, 0, "Per line: by how many %% the time per visit shrinks if the line runs 25, 50, 75, 100 %% faster.");
+		paragraph(r, 0,
+			  "Per line: by how many %% the time per visit shrinks if the line runs "
+			  "25, 50, 75, 100 %% faster.");
 	}
 	if (!table_print(r, point))
 		(void)fputs("(out of memory for the table)\n", r->out);
@@ -89,7 +97,8 @@ static void print_point(const struct report *r, const struct analysis_point *poi
 		latency_notes(r, point);
 	}
 	if (point->n_lines > r->top)
-		(void)fprintf(r->out, "(%zu more lines: --top %zu)\n", point->n_lines - r->top, point->n_lines);
+		(void)fprintf(r->out, "(%zu more lines: --top %zu)\n", point->n_lines - r->top,
+			      point->n_lines);
 	if (r->inlined)
 		inlined_print(r, point);
 	curves_print(r, point);
@@ -127,7 +136,8 @@ static void print_counters(const struct report *r)
 	}
 }
 
-void report_print(FILE *out, const struct profile *p, const struct analysis *a, const struct report_options *o, const struct report_hints *h)
+void report_print(FILE *out, const struct profile *p, const struct analysis *a,
+		  const struct report_options *o, const struct report_hints *h)
 {
 	struct report r = make_report(out, p, a, o, h);
 

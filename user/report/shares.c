@@ -46,7 +46,8 @@ static void time_text(uint64_t at_s, char text[NUMBER_ROOM])
 /* What was counted, as one sentence. The caller's; aborts without memory. */
 static char *head_words(const struct report *r, const struct shares_table *t)
 {
-	_cleanup_free_ char *database = text_clean(r, t->database), *event = text_clean(r, t->s->event ? t->s->event : "");
+	_cleanup_free_ char *database = text_clean(r, t->database),
+			    *event = text_clean(r, t->s->event ? t->s->event : "");
 	char from[NUMBER_ROOM], to[NUMBER_ROOM], sum[NUMBER_ROOM], *words;
 	int n;
 
@@ -56,12 +57,15 @@ static char *head_words(const struct report *r, const struct shares_table *t)
 	if (!t->s->samples)
 		n = asprintf(&words, "%s has no samples that fit.", database);
 	else if (is_time(t->s))
-		n = asprintf(&words, "%llu samples of busy CPUs (%s), %s of CPU time, %s to %s UTC; CPUs were idle for %.1f %% of the time.",
+		n = asprintf(&words,
+			     "%llu samples of busy CPUs (%s), %s of CPU time, %s to %s UTC; CPUs "
+			     "were idle for %.1f %% of the time.",
 			     (unsigned long long)t->s->samples, event, sum, from, to,
 			     100 * (double)t->s->idle / (double)(t->s->idle + t->s->samples));
 	else
-		n = asprintf(&words, "%llu samples of %s, which stand for %s of them, %s to %s UTC.", (unsigned long long)t->s->samples, event, sum,
-			     from, to);
+		n = asprintf(&words,
+			     "%llu samples of %s, which stand for %s of them, %s to %s UTC.",
+			     (unsigned long long)t->s->samples, event, sum, from, to);
 	if (n < 0)
 		abort();
 	return words;
@@ -82,17 +86,21 @@ static struct report report_of(FILE *out, const struct shares_table *t, bool utf
 	static const struct report_hints no_hints;
 	int width = t->width ? t->width : DEFAULT_WIDTH;
 
-	return (struct report){.out = out, .h = &no_hints, .utf8 = utf8, .width = width, .table_width = width};
+	return (struct report){
+		.out = out, .h = &no_hints, .utf8 = utf8, .width = width, .table_width = width};
 }
 
-static void share_text(const struct report *r, const struct shares *s, const struct share *x, char text[NUMBER_ROOM])
+static void share_text(const struct report *r, const struct shares *s, const struct share *x,
+		       char text[NUMBER_ROOM])
 {
 	double half = shares_half_width(x->samples, s->samples);
 
-	(void)snprintf(text, NUMBER_ROOM, "%.1f %s%.1f %%", 100 * part(s, x), r->utf8 ? "\u00b1" : "+-", 100 * half);
+	(void)snprintf(text, NUMBER_ROOM, "%.1f %s%.1f %%", 100 * part(s, x),
+		       r->utf8 ? "\u00b1" : "+-", 100 * half);
 }
 
-static bool add_row(const struct report *r, struct libscols_table *tb, const struct shares_table *t, const struct share *x)
+static bool add_row(const struct report *r, struct libscols_table *tb, const struct shares_table *t,
+		    const struct share *x)
 {
 	struct libscols_line *row = scols_table_new_line(tb, NULL);
 	_cleanup_free_ char *name = text_line_name(r, x->name, (size_t)r->table_width / 2),
@@ -117,7 +125,8 @@ int shares_print(FILE *out, const struct shares_table *t)
 	paragraph(&r, 0, "%s", head);
 	ok = ok && scols_table_new_column(tb, "share", 5, SCOLS_FL_RIGHT) &&
 	     scols_table_new_column(tb, is_time(t->s) ? "time" : "events", 5, SCOLS_FL_RIGHT) &&
-	     scols_table_new_column(tb, shares_by_names[t->by], 10, 0) && (!has_image(t) || scols_table_new_column(tb, "image", 8, SCOLS_FL_TRUNC));
+	     scols_table_new_column(tb, shares_by_names[t->by], 10, 0) &&
+	     (!has_image(t) || scols_table_new_column(tb, "image", 8, SCOLS_FL_TRUNC));
 	for (size_t i = 0; ok && i < shown(t); i++)
 		ok = add_row(&r, tb, t, &t->s->all[i]);
 	ok = ok && (!t->s->n || scols_print_table(tb) == 0);
@@ -139,13 +148,17 @@ int shares_html(FILE *out, const struct shares_table *t)
 	char text[NUMBER_ROOM];
 
 	html_begin(&h, "Samples");
-	(void)fprintf(out, "<header>\n<h1>Where the time goes, by %s</h1>\n</header>\n<main>\n<section>\n<p class=answer>", shares_by_names[t->by]);
+	(void)fprintf(out,
+		      "<header>\n<h1>Where the time goes, by "
+		      "%s</h1>\n</header>\n<main>\n<section>\n<p class=answer>",
+		      shares_by_names[t->by]);
 	html_text(&h, head);
-	(void)fprintf(
-		out,
-		"\n<div class=scroll><table class=lines><caption>Shares of all samples, with 95 %% intervals</caption>\n<thead><tr><th scope=col "
-		"class=n>#<th scope=col>%s<th scope=col>image<th scope=col class=n>share<th scope=col class=n>%s</thead>\n<tbody>\n",
-		shares_by_names[t->by], is_time(t->s) ? "seconds" : "events");
+	(void)fprintf(out,
+		      "\n<div class=scroll><table class=lines><caption>Shares of all samples, with "
+		      "95 %% intervals</caption>\n<thead><tr><th scope=col "
+		      "class=n>#<th scope=col>%s<th scope=col>image<th scope=col class=n>share<th "
+		      "scope=col class=n>%s</thead>\n<tbody>\n",
+		      shares_by_names[t->by], is_time(t->s) ? "seconds" : "events");
 	for (size_t i = 0; i < shown(t); i++) {
 		const struct share *x = &t->s->all[i];
 
@@ -156,7 +169,8 @@ int shares_html(FILE *out, const struct shares_table *t)
 		share_text(&h.r, t->s, x, text);
 		(void)fputs("<td class=n>", out);
 		html_text(&h, text);
-		(void)fprintf(out, "<td class=n>%.4g\n", is_time(t->s) ? x->amount / 1e9 : x->amount);
+		(void)fprintf(out, "<td class=n>%.4g\n",
+			      is_time(t->s) ? x->amount / 1e9 : x->amount);
 	}
 	(void)fputs("</tbody></table></div>\n", out);
 	if (t->s->n_unread)
@@ -180,19 +194,27 @@ static int add_shares(struct json_object *to, const char *key, const struct shar
 		json_object_put(list);
 		return -ENOMEM;
 	}
-	r = json_add_string(o, "event", t->s->event) | json_add_number(o, "samples", (double)t->s->samples) |
-	    json_add_number(o, "idle", (double)t->s->idle) | json_add_number(o, "amount", t->s->amount) |
-	    json_add_number(o, "from", (double)t->s->from_s) | json_add_number(o, "to", (double)t->s->to_s);
+	r = json_add_string(o, "event", t->s->event) |
+	    json_add_number(o, "samples", (double)t->s->samples) |
+	    json_add_number(o, "idle", (double)t->s->idle) |
+	    json_add_number(o, "amount", t->s->amount) |
+	    json_add_number(o, "from", (double)t->s->from_s) |
+	    json_add_number(o, "to", (double)t->s->to_s);
 	for (size_t i = 0; r == 0 && i < shown(t); i++) {
 		const struct share *x = &t->s->all[i];
 		struct json_object *row = json_object_new_object();
 
 		r = json_object_array_add(list, row);
-		r = r || !row ? -ENOMEM
-			      : json_add_string(row, shares_by_names[t->by], x->name) | (has_image(t) ? json_add_string(row, "image", x->image) : 0) |
-					json_add_number(row, "share", part(t->s, x)) |
-					json_add_number(row, "half_width", shares_half_width(x->samples, t->s->samples)) |
-					json_add_number(row, "samples", (double)x->samples) | json_add_number(row, "amount", x->amount);
+		r = r || !row
+			    ? -ENOMEM
+			    : json_add_string(row, shares_by_names[t->by], x->name) |
+				      (has_image(t) ? json_add_string(row, "image", x->image) : 0) |
+				      json_add_number(row, "share", part(t->s, x)) |
+				      json_add_number(
+					      row, "half_width",
+					      shares_half_width(x->samples, t->s->samples)) |
+				      json_add_number(row, "samples", (double)x->samples) |
+				      json_add_number(row, "amount", x->amount);
 	}
 	return r;
 }
@@ -223,7 +245,8 @@ int shares_csv(FILE *out, const struct shares_table *t)
 		text_csv(&r, x->name);
 		(void)fputc(',', out);
 		text_csv(&r, x->image);
-		(void)fprintf(out, ",%.6f,%.6f,%llu,%.9g\n", part(t->s, x), shares_half_width(x->samples, t->s->samples),
+		(void)fprintf(out, ",%.6f,%.6f,%llu,%.9g\n", part(t->s, x),
+			      shares_half_width(x->samples, t->s->samples),
 			      (unsigned long long)x->samples, x->amount);
 	}
 	return 0;
@@ -254,13 +277,15 @@ static int by_difference(const void *a, const void *b)
 	return dx > dy ? -1 : dx < dy;
 }
 
-/* The quantile of a normal distribution that @n rows taken together exceed in one of 20 cases: by an approximation of its tail that is right to
- * 0.0005 (Abramowitz and Stegun, Handbook of Mathematical Functions, 26.2.23). */
+/* The quantile of a normal distribution that @n rows taken together exceed in one of 20 cases: by
+ * an approximation of its tail that is right to 0.0005 (Abramowitz and Stegun, Handbook of
+ * Mathematical Functions, 26.2.23). */
 static double bound(size_t n)
 {
 	double t = sqrt(-2 * log(0.025 / (double)(n ? n : 1)));
 
-	return t - (2.515517 + t * (0.802853 + t * 0.010328)) / (1 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
+	return t - (2.515517 + t * (0.802853 + t * 0.010328)) /
+			   (1 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
 }
 
 static void judge(struct pair *p, const struct shares *before, const struct shares *after, double z)
@@ -289,7 +314,8 @@ static const struct share **sorted(const struct shares *s)
 }
 
 /* *ret is the caller's. */
-static int make_pairs(const struct shares *before, const struct shares *after, struct pair **ret, size_t *ret_n)
+static int make_pairs(const struct shares *before, const struct shares *after, struct pair **ret,
+		      size_t *ret_n)
 {
 	_cleanup_free_ const struct share **x = sorted(before), **y = sorted(after);
 	struct pair *all = calloc(before->n + after->n + 1, sizeof(*all));
@@ -302,7 +328,8 @@ static int make_pairs(const struct shares *before, const struct shares *after, s
 	while (i < before->n || j < after->n) {
 		int order = i == before->n ? 1 : j == after->n ? -1 : by_name(&x[i], &y[j]);
 
-		all[n++] = (struct pair){.before = order <= 0 ? x[i] : NULL, .after = order >= 0 ? y[j] : NULL};
+		all[n++] = (struct pair){.before = order <= 0 ? x[i] : NULL,
+					 .after = order >= 0 ? y[j] : NULL};
 		i += order <= 0;
 		j += order >= 0;
 	}
@@ -320,22 +347,29 @@ static const struct share *either(const struct pair *p)
 	return p->after ? p->after : p->before;
 }
 
-static bool add_pair(const struct report *r, struct libscols_table *tb, const struct shares_table *t, const struct pair *p)
+static bool add_pair(const struct report *r, struct libscols_table *tb,
+		     const struct shares_table *t, const struct pair *p)
 {
 	struct libscols_line *row = scols_table_new_line(tb, NULL);
 	_cleanup_free_ char *name = text_line_name(r, either(p)->name, (size_t)r->table_width / 2),
-			    *image = text_line_name(r, either(p)->image, (size_t)r->table_width / 3);
+			    *image =
+				    text_line_name(r, either(p)->image, (size_t)r->table_width / 3);
 	char was[NUMBER_ROOM], is[NUMBER_ROOM], difference[NUMBER_ROOM];
 
 	(void)snprintf(was, sizeof(was), "%.1f %%", 100 * p->was);
 	(void)snprintf(is, sizeof(is), "%.1f %%", 100 * p->is);
-	text_effect(r, p->is - p->was, p->is - p->was - p->half, p->is - p->was + p->half, difference);
-	return row && scols_line_set_data(row, 0, was) == 0 && scols_line_set_data(row, 1, is) == 0 && scols_line_set_data(row, 2, difference) == 0 &&
-	       scols_line_set_data(row, 3, p->differs ? "differs" : "no sure difference") == 0 && scols_line_set_data(row, 4, name) == 0 &&
+	text_effect(r, p->is - p->was, p->is - p->was - p->half, p->is - p->was + p->half,
+		    difference);
+	return row && scols_line_set_data(row, 0, was) == 0 &&
+	       scols_line_set_data(row, 1, is) == 0 &&
+	       scols_line_set_data(row, 2, difference) == 0 &&
+	       scols_line_set_data(row, 3, p->differs ? "differs" : "no sure difference") == 0 &&
+	       scols_line_set_data(row, 4, name) == 0 &&
 	       (!has_image(t) || scols_line_set_data(row, 5, image) == 0);
 }
 
-int shares_print_diff(FILE *out, const struct shares_table *before, const struct shares_table *after)
+int shares_print_diff(FILE *out, const struct shares_table *before,
+		      const struct shares_table *after)
 {
 	struct report r = report_of(out, after, utf8_locale());
 	_cleanup_free_ char *was = head_words(&r, before), *is = head_words(&r, after);
@@ -346,8 +380,10 @@ int shares_print_diff(FILE *out, const struct shares_table *before, const struct
 
 	paragraph(&r, 0, "Before: %s", was);
 	paragraph(&r, 0, "After: %s", is);
-	ok = ok && scols_table_new_column(tb, "before", 6, SCOLS_FL_RIGHT) && scols_table_new_column(tb, "after", 6, SCOLS_FL_RIGHT) &&
-	     scols_table_new_column(tb, "difference", 9, SCOLS_FL_RIGHT) && scols_table_new_column(tb, "verdict", 9, 0) &&
+	ok = ok && scols_table_new_column(tb, "before", 6, SCOLS_FL_RIGHT) &&
+	     scols_table_new_column(tb, "after", 6, SCOLS_FL_RIGHT) &&
+	     scols_table_new_column(tb, "difference", 9, SCOLS_FL_RIGHT) &&
+	     scols_table_new_column(tb, "verdict", 9, 0) &&
 	     scols_table_new_column(tb, shares_by_names[after->by], 10, 0) &&
 	     (!has_image(after) || scols_table_new_column(tb, "image", 8, SCOLS_FL_TRUNC));
 	for (size_t i = 0; ok && i < n && (!after->top || i < after->top); i++)
@@ -365,7 +401,8 @@ int shares_json_diff(FILE *out, const struct shares_table *before, const struct 
 	int r = make_pairs(before->s, after->s, &all, &n);
 
 	if (r == 0 &&
-	    (!o || !list || add_shares(o, "before", before) || add_shares(o, "after", after) || json_object_object_add(o, "differences", list))) {
+	    (!o || !list || add_shares(o, "before", before) || add_shares(o, "after", after) ||
+	     json_object_object_add(o, "differences", list))) {
 		json_object_put(list);
 		r = -ENOMEM;
 	}
@@ -374,10 +411,15 @@ int shares_json_diff(FILE *out, const struct shares_table *before, const struct 
 
 		r = json_object_array_add(list, row);
 		r = r || !row ? -ENOMEM
-			      : json_add_string(row, shares_by_names[after->by], either(&all[i])->name) |
-					json_add_string(row, "image", either(&all[i])->image) | json_add_number(row, "before", all[i].was) |
-					json_add_number(row, "after", all[i].is) | json_add_number(row, "half_width", all[i].half) |
-					json_object_object_add(row, "differs", json_object_new_boolean(all[i].differs));
+			      : json_add_string(row, shares_by_names[after->by],
+						either(&all[i])->name) |
+					json_add_string(row, "image", either(&all[i])->image) |
+					json_add_number(row, "before", all[i].was) |
+					json_add_number(row, "after", all[i].is) |
+					json_add_number(row, "half_width", all[i].half) |
+					json_object_object_add(
+						row, "differs",
+						json_object_new_boolean(all[i].differs));
 	}
 	return put_object(out, o, r);
 }

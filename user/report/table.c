@@ -65,7 +65,8 @@ void text_verdict(const struct analysis_line *line, bool spins, char text[NUMBER
 		(void)strncat(text, " *", NUMBER_ROOM - strlen(text) - 1);
 }
 
-static bool add_line(const struct report *r, struct libscols_table *tb, const struct analysis_line *line, bool spins)
+static bool add_line(const struct report *r, struct libscols_table *tb,
+		     const struct analysis_line *line, bool spins)
 {
 	size_t room = (size_t)r->table_width / 3;
 	_cleanup_free_ char *name = text_line_name(r, line->selected, room < 20 ? 20 : room);
@@ -76,7 +77,8 @@ static bool add_line(const struct report *r, struct libscols_table *tb, const st
 
 	if (!row)
 		return false;
-	ok = scols_line_set_data(row, LINE, name) == 0 && scols_line_set_data(row, FUNCTION, function) == 0;
+	ok = scols_line_set_data(row, LINE, name) == 0 &&
+	     scols_line_set_data(row, FUNCTION, function) == 0;
 	if (isfinite(line->share))
 		(void)snprintf(text, sizeof(text), "%.1f %%", 100 * line->share);
 	else
@@ -91,7 +93,8 @@ static bool add_line(const struct report *r, struct libscols_table *tb, const st
 	text_verdict(line, spins, text);
 	ok = ok && scols_line_set_data(row, VERDICT, text) == 0;
 	if (ok && r->color && verdict_color(line->verdict))
-		(void)scols_cell_set_color(scols_line_get_cell(row, VERDICT), verdict_color(line->verdict));
+		(void)scols_cell_set_color(scols_line_get_cell(row, VERDICT),
+					   verdict_color(line->verdict));
 	(void)snprintf(text, sizeof(text), "%zu", line->experiments);
 	return ok && scols_line_set_data(row, EXPERIMENTS, text) == 0;
 }
@@ -105,7 +108,8 @@ bool table_print(const struct report *r, const struct analysis_point *point)
 		return false;
 	(void)scols_table_enable_colors(tb, r->color);
 	for (size_t i = 0; ok && i < N_COLUMNS; i++)
-		ok = scols_table_new_column(tb, columns[i].title, columns[i].width_hint, columns[i].flags) != NULL;
+		ok = scols_table_new_column(tb, columns[i].title, columns[i].width_hint,
+					    columns[i].flags) != NULL;
 	for (size_t i = 0; ok && i < point->n_lines && i < r->top; i++)
 		ok = add_line(r, tb, &point->lines[i], point->speed.spins);
 	ok = ok && scols_print_table(tb) == 0;
@@ -127,15 +131,20 @@ static void note_phases(const struct report *r, const struct analysis_point *poi
 			continue;
 		told++;
 		if (share < 1)
-			note(r, NOTE_PLAIN, "%s runs during %.*f %% of the time: its effects are those on the whole run.", name, share < 0.1 ? 1 : 0,
-			     100 * share);
+			note(r, NOTE_PLAIN,
+			     "%s runs during %.*f %% of the time: its effects are those on the "
+			     "whole run.",
+			     name, share < 0.1 ? 1 : 0, 100 * share);
 		else
 			note(r, NOTE_PLAIN,
-			     "%s ran %.1f times as much in the whole run as in its experiments: its effects are those on the whole run.", name,
-			     share);
+			     "%s ran %.1f times as much in the whole run as in its experiments: "
+			     "its effects are those on the whole run.",
+			     name, share);
 	}
 	if (told && point->intervals)
-		note(r, NOTE_PLAIN, "Percentiles are not told of %s: those of the whole run do not follow from those of a part of it.",
+		note(r, NOTE_PLAIN,
+		     "Percentiles are not told of %s: those of the whole run do not follow from "
+		     "those of a part of it.",
 		     told > 1 ? "these lines" : "that line");
 }
 
@@ -153,13 +162,17 @@ static void note_waits(const struct report *r, const struct analysis_point *poin
 	}
 	if (outside)
 		note(r, NOTE_PLAIN,
-		     "[%s] and the like: threads wait there for something outside of the program. The effect is that of shorter waits, and the share "
-		     "is of the run's time. Of a wait for the next request it says only what requests that came sooner would be worth. Waits that "
-		     "another thread of the program ends have no row: look at the lines of that thread.",
+		     "[%s] and the like: threads wait there for something outside of the program. "
+		     "The effect is that of shorter waits, and the share "
+		     "is of the run's time. Of a wait for the next request it says only what "
+		     "requests that came sooner would be worth. Waits that "
+		     "another thread of the program ends have no row: look at the lines of that "
+		     "thread.",
 		     wait_name(outside));
 	if (cpu)
 		note(r, NOTE_PLAIN,
-		     "[cpu]: threads are ready to run and wait for a CPU. The effect at 100 %% is that of a CPU for each of them, and the share "
+		     "[cpu]: threads are ready to run and wait for a CPU. The effect at 100 %% is "
+		     "that of a CPU for each of them, and the share "
 		     "is of the run's time.");
 }
 
@@ -169,6 +182,8 @@ void table_notes(const struct report *r, const struct analysis_point *point)
 	note_phases(r, point);
 	if (point->speed.spins)
 		note(r, NOTE_WARNING,
-		     "threads spin here; effects may read low. What a visit executes follows the pauses, so threads execute while they wait for each "
-		     "other, and no event says that they wait. The shorter their rounds are, the more that matters: see cozbpf-method(7).");
+		     "threads spin here; effects may read low. What a visit executes follows the "
+		     "pauses, so threads execute while they wait for each "
+		     "other, and no event says that they wait. The shorter their rounds are, the "
+		     "more that matters: see cozbpf-method(7).");
 }

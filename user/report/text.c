@@ -14,7 +14,8 @@
 
 static void *need(void *p)
 {
-	/* The report is the last thing a run does, and a name is small: nothing sensible is left to do. */
+	/* The report is the last thing a run does, and a name is small: nothing sensible is left to
+	 * do. */
 	if (!p)
 		abort();
 	return p;
@@ -47,7 +48,8 @@ size_t text_columns(const char *s)
 
 char *text_line_name(const struct report *r, const char *selected, size_t columns)
 {
-	char *name = text_clean(r, strlen(selected) > r->prefix ? selected + r->prefix : selected), *p = name;
+	char *name = text_clean(r, strlen(selected) > r->prefix ? selected + r->prefix : selected),
+	     *p = name;
 	size_t n = text_columns(name);
 
 	if (n <= columns || columns < 8)
@@ -89,7 +91,8 @@ static char *disturbed(char *verdict, double foreign)
 {
 	char *text = NULL;
 
-	if (asprintf(&text, "%s; disturbed, %.0f %% of the wait time was behind other programs", verdict, 100 * foreign) < 0)
+	if (asprintf(&text, "%s; disturbed, %.0f %% of the wait time was behind other programs",
+		     verdict, 100 * foreign) < 0)
 		abort();
 	free(verdict);
 	return text;
@@ -112,9 +115,12 @@ char *text_verdict_long(const struct analysis_line *line)
 	else if (line->verdict != VERDICT_HELPS || isnan(c->knee) || !(before > 0))
 		r = asprintf(&text, "%s", verdict);
 	else if (fabs(after) < NO_MORE)
-		r = asprintf(&text, "helps: %.1f %% by the time it is %.0f %% faster, no more beyond", 100 * c->knee_effect, 100 * c->knee);
+		r = asprintf(&text,
+			     "helps: %.1f %% by the time it is %.0f %% faster, no more beyond",
+			     100 * c->knee_effect, 100 * c->knee);
 	else
-		r = asprintf(&text, "helps: %.1f %% by the time it is %.0f %% faster, then %s", 100 * c->knee_effect, 100 * c->knee,
+		r = asprintf(&text, "helps: %.1f %% by the time it is %.0f %% faster, then %s",
+			     100 * c->knee_effect, 100 * c->knee,
 			     after < 0	 ? "it hurts"
 			     : after < 1 ? "more slowly"
 					 : "faster");
@@ -123,7 +129,8 @@ char *text_verdict_long(const struct analysis_line *line)
 	return line->foreign > ANALYSIS_FOREIGN_FLAG ? disturbed(text, line->foreign) : text;
 }
 
-void text_effect(const struct report *r, double effect, double low, double high, char text[NUMBER_ROOM])
+void text_effect(const struct report *r, double effect, double low, double high,
+		 char text[NUMBER_ROOM])
 {
 	double e = effect * 100, half = (high - low) * 50;
 	const char *pm = r->utf8 ? "\u00b1" : "+-";
@@ -221,14 +228,20 @@ void paragraph(const struct report *r, int indent, const char *fmt, ...)
 
 const char *note_kind_name(enum note_kind k)
 {
-	static const char *const names[] = {[NOTE_PLAIN] = "note", [NOTE_WARNING] = "warning", [NOTE_REASON] = "reason", [NOTE_COMMAND] = "command"};
+	static const char *const names[] = {[NOTE_PLAIN] = "note",
+					    [NOTE_WARNING] = "warning",
+					    [NOTE_REASON] = "reason",
+					    [NOTE_COMMAND] = "command"};
 
 	return names[k];
 }
 
 void note(const struct report *r, enum note_kind kind, const char *fmt, ...)
 {
-	static const char *const before[] = {[NOTE_PLAIN] = "", [NOTE_WARNING] = "Warning: ", [NOTE_REASON] = "- ", [NOTE_COMMAND] = ""};
+	static const char *const before[] = {[NOTE_PLAIN] = "",
+					     [NOTE_WARNING] = "Warning: ",
+					     [NOTE_REASON] = "- ",
+					     [NOTE_COMMAND] = ""};
 	_cleanup_free_ char *s = NULL;
 	va_list ap;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What all parts of the report share: how to print names that others chose, and numbers. Internal to the package. */
+/* What all parts of the report share: how to print names that others chose, and numbers. Internal
+ * to the package. */
 #pragma once
 
 #include "report/report.h"
@@ -40,11 +41,12 @@ struct report {
 	size_t prefix; /* so many bytes at the start of each line's name are the common directory */
 };
 
-/* A printable copy of a foreign string (the caller's): control characters, bytes that are no text and, outside UTF-8
- * locales, everything beyond ASCII become '?'; so does what would turn the direction of writing. Never NULL (aborts without
- * memory). */
+/* A printable copy of a foreign string (the caller's): control characters, bytes that are no text
+ * and, outside UTF-8 locales, everything beyond ASCII become '?'; so does what would turn the
+ * direction of writing. Never NULL (aborts without memory). */
 char *text_clean(const struct report *r, const char *s);
-/* The same for the name of a line: without the common directory, its head cut to @columns at most. */
+/* The same for the name of a line: without the common directory, its head cut to @columns at most.
+ */
 char *text_line_name(const struct report *r, const char *selected, size_t columns);
 /* Length in bytes of the directory that all lines share; 0: none. */
 size_t text_common_directory(const struct analysis *a);
@@ -56,23 +58,27 @@ size_t text_columns(const char *s);
 #define NUMBER_ROOM 48
 
 /* "12.4 ±1.3" in points; "-" if unknown. */
-void text_effect(const struct report *r, double effect, double low, double high, char text[NUMBER_ROOM]);
+void text_effect(const struct report *r, double effect, double low, double high,
+		 char text[NUMBER_ROOM]);
 /* The verdict as the table has it: "helps", "undecided (90 s)". @spins: threads of its point do. */
 void text_verdict(const struct analysis_line *line, bool spins, char text[NUMBER_ROOM]);
-/* The verdict in words, with what the curve says beyond it: "helps: 40.1 % by the time it is 40 % faster, no more beyond". */
+/* The verdict in words, with what the curve says beyond it: "helps: 40.1 % by the time it is 40 %
+ * faster, no more beyond". */
 char *text_verdict_long(const struct analysis_line *line);
 /* "15.0 s", "12.0 ms", "18 us", "7 ns". */
 void text_duration(double ns, char text[NUMBER_ROOM]);
 
 void heading(const struct report *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* A paragraph, wrapped at the width, each line after the first indented by @indent. */
-void paragraph(const struct report *r, int indent, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void paragraph(const struct report *r, int indent, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 
 /* An empty table that is printed to the report, as wide as its tables are. NULL: out of memory. */
 struct libscols_table *text_table(const struct report *r);
 
 /* A note, without its "Warning: " or "- ". Aborts without memory. */
-void note(const struct report *r, enum note_kind kind, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void note(const struct report *r, enum note_kind kind, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 const char *note_kind_name(enum note_kind k); /* "note", "warning", "reason", "command" */
 void notes_free(struct notes *n);	      /* frees the contents, not @n */
 
@@ -85,7 +91,8 @@ void table_notes(const struct report *r, const struct analysis_point *point);
 /* Under the table: into what its lines were inlined, and what into them. */
 void inlined_print(const struct report *r, const struct analysis_point *point);
 void curves_print(const struct report *r, const struct analysis_point *point);
-/* Of a latency point that measured: notes on its intervals, its table, notes on what the table lacks. */
+/* Of a latency point that measured: notes on its intervals, its table, notes on what the table
+ * lacks. */
 void latency_head_notes(const struct report *r, const struct analysis_intervals *in);
 bool latency_print_lines(const struct report *r, const struct analysis_point *point);
 void latency_notes(const struct report *r, const struct analysis_point *point);
@@ -104,7 +111,8 @@ void empty_notes(const struct report *r);
 /* What a point's lines say, in sentences; "" where nothing was tried. The caller's. */
 char *answer(const struct report *r, const struct analysis_point *point);
 
-/* How far the experiments of a profile can be trusted, at a glance, and why in words (the caller's). */
+/* How far the experiments of a profile can be trusted, at a glance, and why in words (the
+ * caller's). */
 enum light { LIGHT_UNKNOWN, LIGHT_POOR, LIGHT_FAIR, LIGHT_GOOD };
 const char *light_name(enum light l); /* "unknown", "poor", "fair", "good" */
 enum light fidelity_light(const struct analysis *a, size_t n_experiments, char **words);
@@ -127,12 +135,14 @@ bool intervals_missing(const struct report *r);
 bool point_was_seen(const struct analysis_point *p);
 /* That points never fired. */
 void silent_notes(const struct report *r);
-/* Points of which nothing was seen, of the profile and of the hints, each once; NULL-terminated, the caller's to free (not the names).
+/* Points of which nothing was seen, of the profile and of the hints, each once; NULL-terminated,
+ * the caller's to free (not the names).
  */
 const char **silent_points(const struct report *r);
 
-/* json.c: adds a value to an object; not 0: out of memory. A number has nine digits, more than anything here is known to, and times in ns are whole
- * up to a second; what is not finite is null. Of a string what is no UTF-8 is replaced; NULL is null. A change is an object of its own. */
+/* json.c: adds a value to an object; not 0: out of memory. A number has nine digits, more than
+ * anything here is known to, and times in ns are whole up to a second; what is not finite is null.
+ * Of a string what is no UTF-8 is replaced; NULL is null. A change is an object of its own. */
 int json_add_number(struct json_object *to, const char *key, double v);
 int json_add_string(struct json_object *to, const char *key, const char *v);
 int json_add_change(struct json_object *to, const char *key, struct analysis_change c);

@@ -16,7 +16,8 @@ bool any_verdict(const struct analysis *a, enum verdict v, enum undecided why)
 {
 	for (size_t i = 0; i < a->n_points; i++)
 		for (size_t j = 0; a->points[i].visits && j < a->points[i].n_lines; j++)
-			if (a->points[i].lines[j].verdict == v && a->points[i].lines[j].undecided == why)
+			if (a->points[i].lines[j].verdict == v &&
+			    a->points[i].lines[j].undecided == why)
 				return true;
 	return false;
 }
@@ -25,20 +26,26 @@ bool any_verdict(const struct analysis *a, enum verdict v, enum undecided why)
 static void note_held(const struct report *r)
 {
 	const struct profile *p = r->p;
-	_cleanup_free_ char *command = text_clean(r, p->n_runs && p->runs[p->n_runs - 1].command ? p->runs[p->n_runs - 1].command : "");
+	_cleanup_free_ char *command = text_clean(r, p->n_runs && p->runs[p->n_runs - 1].command
+							     ? p->runs[p->n_runs - 1].command
+							     : "");
 	double most = 0;
 
 	for (size_t i = 0; i < r->a->n_points; i++)
 		for (size_t j = 0; r->a->points[i].visits && j < r->a->points[i].n_lines; j++)
 			most = fmax(most, r->a->points[i].lines[j].held);
 	if (most > 0)
-		note(r, NOTE_PLAIN, "Threads that should have slept were held for up to %.0f %% of the time in a line's experiments.", 100 * most);
+		note(r, NOTE_PLAIN,
+		     "Threads that should have slept were held for up to %.0f %% of the time in a "
+		     "line's experiments.",
+		     100 * most);
 	/* One line, however long, to be copied. */
 	if (*command && any_verdict(r->a, VERDICT_UNDECIDED, UNDECIDED_INJECT))
 		note(r, NOTE_COMMAND, "With a handler: cozbpf %s --inject=auto", command);
 }
 
-/* Waits that the program's own threads end get shorter when those threads do: the lines with most of the CPU time. */
+/* Waits that the program's own threads end get shorter when those threads do: the lines with most
+ * of the CPU time. */
 static void note_busiest(const struct report *r)
 {
 	const struct profile_samples *top[TOLD_LINES] = {NULL};
@@ -65,12 +72,14 @@ static void note_busiest(const struct report *r)
 	for (size_t k = 0; k < TOLD_LINES && top[k]; k++) {
 		_cleanup_free_ char *name = text_line_name(r, top[k]->location, NAME_COLUMNS);
 
-		(void)fprintf(f, "%s%s (%.0f %%)", k ? ", " : "", name, 100 * (double)top[k]->ns / all);
+		(void)fprintf(f, "%s%s (%.0f %%)", k ? ", " : "", name,
+			      100 * (double)top[k]->ns / all);
 	}
 	if (fclose(f) != 0)
 		abort();
 	if (all > 0)
-		note(r, NOTE_PLAIN, "Where the program's threads ran most, by CPU time in its lines: %s.", text);
+		note(r, NOTE_PLAIN,
+		     "Where the program's threads ran most, by CPU time in its lines: %s.", text);
 	free(text);
 }
 
@@ -86,18 +95,22 @@ void verdict_notes(const struct report *r)
 {
 	if (any_verdict(r->a, VERDICT_HURTS, UNDECIDED_OPEN))
 		note(r, NOTE_PLAIN,
-		     "A negative effect means contention: if the line gets faster, threads meet more often where they get in each other's way (a "
+		     "A negative effect means contention: if the line gets faster, threads meet "
+		     "more often where they get in each other's way (a "
 		     "lock, a cache line, a queue). Look there before you make it faster.");
 	for (enum undecided why = UNDECIDED_OPEN + 1; why < N_UNDECIDED; why++)
 		if (any_verdict(r->a, VERDICT_UNDECIDED, why))
-			note(r, NOTE_PLAIN, "%c%s: %s. %s", toupper(undecided_words[why].verdict[0]), undecided_words[why].verdict + 1,
-			     undecided_words[why].why, undecided_words[why].more);
+			note(r, NOTE_PLAIN, "%c%s: %s. %s",
+			     toupper(undecided_words[why].verdict[0]),
+			     undecided_words[why].verdict + 1, undecided_words[why].why,
+			     undecided_words[why].more);
 	if (any_verdict(r->a, VERDICT_UNDECIDED, UNDECIDED_ABSENT))
 		note_busiest(r);
 	note_held(r);
 	if (any_verdict(r->a, VERDICT_UNDECIDED, UNDECIDED_OPEN)) {
 		note(r, NOTE_PLAIN,
-		     "Undecided: the intervals are still too wide, in parentheses about how much longer to run. Further runs into the same file add "
+		     "Undecided: the intervals are still too wide, in parentheses about how much "
+		     "longer to run. Further runs into the same file add "
 		     "up.");
 		note_again(r);
 	}

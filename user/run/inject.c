@@ -21,7 +21,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* --inject=auto: how long and how many experiments it takes to see whether threads are held that should sleep. */
+/* --inject=auto: how long and how many experiments it takes to see whether threads are held that
+ * should sleep. */
 #define TRIAL_NS (3 * NSEC_PER_SEC)
 #define TRIAL_EXPERIMENTS 4
 
@@ -34,7 +35,8 @@ int run_inject_open(struct run *r, struct error *e)
 		.signo = r->options.signo,
 	};
 
-	return r->injection.mode != RUN_INJECT_NONE ? injector_start(&o, &r->injection.injector, e) : 0;
+	return r->injection.mode != RUN_INJECT_NONE ? injector_start(&o, &r->injection.injector, e)
+						    : 0;
 }
 
 static bool is_one_of(const pid_t *pids, size_t n, pid_t pid)
@@ -55,10 +57,13 @@ static void announce(const struct run *r, const char *reason)
 		struct process_facts f = {.comm = "?"};
 
 		(void)process_read(o->pids[i], &f);
-		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%d (%.16s)", i ? ", " : "", (int)o->pids[i], f.comm);
+		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%d (%.16s)",
+					 i ? ", " : "", (int)o->pids[i], f.comm);
 	}
-	(void)log_error("%sinjecting a payment handler into %s%s%s%s, until the end of the run", reason, o->n_pids ? "process " : "", names,
-			o->n_pids ? "" : "processes in scope", o->n_pids && o->follow == FOLLOW_ALL ? " and its children" : "");
+	(void)log_error("%sinjecting a payment handler into %s%s%s%s, until the end of the run",
+			reason, o->n_pids ? "process " : "", names,
+			o->n_pids ? "" : "processes in scope",
+			o->n_pids && o->follow == FOLLOW_ALL ? " and its children" : "");
 }
 
 /* 0: @pid pays from now on. */
@@ -70,28 +75,34 @@ static int inject(struct run *r, pid_t pid, struct error *e)
 	unsigned int flags;
 	int err;
 
-	/* As long as the ledger has it in scope, or it is our child, its number is not another's: so the descriptor is that process's. */
-	if (pidfd < 0 || (r->scope && (session_flags(r->session, pid, &flags) < 0 || !(flags & ABI_PROC_IN))))
+	/* As long as the ledger has it in scope, or it is our child, its number is not another's:
+	 * so the descriptor is that process's. */
+	if (pidfd < 0 ||
+	    (r->scope && (session_flags(r->session, pid, &flags) < 0 || !(flags & ABI_PROC_IN))))
 		return fail(e, ESRCH, "process %d ended while we attached", (int)pid);
 	err = injector_enter(r->injection.injector, pid, pidfd, &got, e);
 	handler = (struct session_handler){got.handler, got.numbers};
-	/* What was said of the program before an exec is not true of this one, which may have a handler of its own. Where some are put into those
-	 * that need one, it may be the library's. */
+	/* What was said of the program before an exec is not true of this one, which may have a
+	 * handler of its own. Where some are put into those that need one, it may be the library's.
+	 */
 	if (err == 0 || r->injection.mode == RUN_INJECT_ALL)
 		session_set_handler(r->session, pid, err == 0 ? &handler : NULL);
 	if (err < 0)
 		return err;
 	if (got.filtered && !r->options.quiet)
-		(void)log_error("%u of %u threads of process %d filter their system calls (seccomp): those get no payment signal", got.filtered,
-				got.threads, (int)pid);
+		(void)log_error("%u of %u threads of process %d filter their system calls "
+				"(seccomp): those get no payment signal",
+				got.filtered, got.threads, (int)pid);
 	if (got.blocking && !r->options.quiet)
-		(void)log_error("%u of %u threads of process %d block signal %d: those cannot be paused", got.blocking, got.threads, (int)pid,
-				r->options.signo);
+		(void)log_error(
+			"%u of %u threads of process %d block signal %d: those cannot be paused",
+			got.blocking, got.threads, (int)pid, r->options.signo);
 	r->injection.put++;
 	return 0;
 }
 
-/* The first one that refuses is named. A program that we started and that can be held needs none. */
+/* The first one that refuses is named. A program that we started and that can be held needs none.
+ */
 static void note_refusal(struct run *r, pid_t pid, const struct error *e)
 {
 	struct run_injection *i = &r->injection;
@@ -104,14 +115,16 @@ static void note_refusal(struct run *r, pid_t pid, const struct error *e)
 	i->refused[i->n_refused++] = pid;
 	if (!i->said && !(r->target && i->held_else))
 		(void)log_error("%s: %s; others that refuse are not named", e->text,
-				i->held_else ? "its threads are held on a CPU instead" : "it is not paused");
+				i->held_else ? "its threads are held on a CPU instead"
+					     : "it is not paused");
 	i->said = true;
 }
 
 static bool inject_unnamed(struct run *r, pid_t pid)
 {
 	struct error e = {""};
-	int err = is_one_of(r->injection.refused, r->injection.n_refused, pid) ? -EPERM : inject(r, pid, &e);
+	int err = is_one_of(r->injection.refused, r->injection.n_refused, pid) ? -EPERM
+									       : inject(r, pid, &e);
 
 	/* -ESTALE: of its new program we hear, too. */
 	if (err < 0 && err != -ESTALE && *e.text && process_is_live(pid))
@@ -122,7 +135,9 @@ static bool inject_unnamed(struct run *r, pid_t pid)
 /* Is a handler to be in a process of these flags? */
 static bool is_wanted(const struct run *r, unsigned int flags)
 {
-	return flags & ABI_PROC_IN && (r->injection.mode == RUN_INJECT_ALL || (r->injection.mode == RUN_INJECT_HELD && flags & ABI_PROC_HELD));
+	return flags & ABI_PROC_IN &&
+	       (r->injection.mode == RUN_INJECT_ALL ||
+		(r->injection.mode == RUN_INJECT_HELD && flags & ABI_PROC_HELD));
 }
 
 /* ... and is it not there yet? */
@@ -150,7 +165,8 @@ void run_inject_rest(struct run *r, const struct session_process *all, size_t n)
 			(void)inject_unnamed(r, all[i].pid);
 }
 
-/* Into all that are due. A child that one of them had before its turn came is found in the next round, and inherits what comes after that. */
+/* Into all that are due. A child that one of them had before its turn came is found in the next
+ * round, and inherits what comes after that. */
 static int inject_all(struct run *r, struct error *e)
 {
 	int err;
@@ -162,11 +178,13 @@ static int inject_all(struct run *r, struct error *e)
 		done = 0;
 		err = session_processes(r->session, &all, &n);
 		if (err < 0)
-			return fail(e, -err, "cannot tell which processes are in scope: %s", strerror(-err));
+			return fail(e, -err, "cannot tell which processes are in scope: %s",
+				    strerror(-err));
 		for (size_t i = 0; i < n; i++) {
 			if (!is_due(r, all[i].flags))
 				continue;
-			if (r->injection.mode == RUN_INJECT_ALL && is_one_of(r->options.scope.pids, r->options.scope.n_pids, all[i].pid)) {
+			if (r->injection.mode == RUN_INJECT_ALL &&
+			    is_one_of(r->options.scope.pids, r->options.scope.n_pids, all[i].pid)) {
 				err = inject(r, all[i].pid, e);
 				if (err < 0)
 					return err;
@@ -183,11 +201,13 @@ int run_inject_begin(struct run *r, struct error *e)
 {
 	struct run_injection *i = &r->injection;
 	unsigned int flags;
-	int err = i->injector ? injector_give_slots(i->injector, session_slots_fd(r->session), e) : 0;
+	int err =
+		i->injector ? injector_give_slots(i->injector, session_slots_fd(r->session), e) : 0;
 
 	if (err < 0 || i->mode != RUN_INJECT_ALL)
 		return err;
-	/* Nothing is said of programs that cozbpf starts, as nothing is said of the preloaded library. */
+	/* Nothing is said of programs that cozbpf starts, as nothing is said of the preloaded
+	 * library. */
 	if (!r->target) {
 		err = inject_all(r, e);
 		if (err == 0)
@@ -195,7 +215,8 @@ int run_inject_begin(struct run *r, struct error *e)
 		return err;
 	}
 	/* --only may leave it out. */
-	if (r->scope && (session_flags(r->session, target_pid(r->target), &flags) < 0 || !is_due(r, flags)))
+	if (r->scope &&
+	    (session_flags(r->session, target_pid(r->target), &flags) < 0 || !is_due(r, flags)))
 		return 0;
 	err = inject(r, target_pid(r->target), e);
 	if (err < 0 && !i->held_else && process_is_live(target_pid(r->target)))
@@ -213,7 +234,8 @@ void run_inject_step(struct run *r, uint64_t now)
 	char reason[128];
 	double held;
 
-	if (i->mode != RUN_INJECT_TRIAL || now < r->start_ns + r->options.delay_ns + TRIAL_NS || r->profile.n_experiments < TRIAL_EXPERIMENTS)
+	if (i->mode != RUN_INJECT_TRIAL || now < r->start_ns + r->options.delay_ns + TRIAL_NS ||
+	    r->profile.n_experiments < TRIAL_EXPERIMENTS)
 		return;
 	run_take_machine(r, &t);
 	held = analysis_held(&r->profile);
@@ -222,7 +244,10 @@ void run_inject_step(struct run *r, uint64_t now)
 	if (!(held > 0))
 		return;
 	(void)runner_drop(r->runner, now);
-	(void)snprintf(reason, sizeof(reason), "for %.0f %% of the time threads were kept on a CPU that should have slept: ", 100 * held);
+	(void)snprintf(
+		reason, sizeof(reason),
+		"for %.0f %% of the time threads were kept on a CPU that should have slept: ",
+		100 * held);
 	announce(r, reason);
 	if (inject_all(r, &e) < 0)
 		(void)log_error("%s", e.text);

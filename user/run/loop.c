@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The controller: waits for the next thing to do, for a signal, or for the program's end. One thread, no polling. */
+/* The controller: waits for the next thing to do, for a signal, or for the program's end. One
+ * thread, no polling. */
 #include "run/run.h"
 #include "run/status.h"
 
@@ -20,13 +21,18 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#define KILL_AFTER_NS (2 * NSEC_PER_SEC)	      /* a program that ignores SIGTERM at the end of --duration */
-#define SHIM_POLL_NS (2 * NSEC_PER_MSEC)	      /* the shim loads within a few milliseconds of exec ... */
-#define STOPPED_POLL_NS (50 * NSEC_PER_MSEC)	      /* nothing tells when a stopped program goes on */
-#define SHIM_WAIT_NS (200 * NSEC_PER_MSEC)	      /* ... or never: a libc that knows no LD_PRELOAD */
-#define MAPS_FIRST_NS (5 * NSEC_PER_MSEC)	      /* libraries are mapped right after exec, and some later: look less and less often ... */
-#define MAPS_EVERY_NS (200 * NSEC_PER_MSEC)	      /* ... but not less than this */
-#define MAPS_SHARE 10				      /* a program that loads without end may have one part of so many of a CPU's time ... */
+#define KILL_AFTER_NS \
+	(2 * NSEC_PER_SEC) /* a program that ignores SIGTERM at the end of --duration */
+#define SHIM_POLL_NS (2 * NSEC_PER_MSEC) /* the shim loads within a few milliseconds of exec ... \
+					  */
+#define STOPPED_POLL_NS (50 * NSEC_PER_MSEC) /* nothing tells when a stopped program goes on */
+#define SHIM_WAIT_NS (200 * NSEC_PER_MSEC)   /* ... or never: a libc that knows no LD_PRELOAD */
+#define MAPS_FIRST_NS                                                                           \
+	(5 * NSEC_PER_MSEC) /* libraries are mapped right after exec, and some later: look less \
+			       and less often ... */
+#define MAPS_EVERY_NS (200 * NSEC_PER_MSEC) /* ... but not less than this */
+#define MAPS_SHARE \
+	10 /* a program that loads without end may have one part of so many of a CPU's time ... */
 #define MAPS_BURST_NS ((int64_t)(20 * NSEC_PER_MSEC)) /* ... and so much at one time */
 
 struct loop {
@@ -39,7 +45,8 @@ struct loop {
 	bool maps_wanted;	 /* libraries have come or gone */
 	int64_t maps_budget_ns;	 /* what looking for them may take, at ... */
 	uint64_t maps_budget_at;
-	bool loaded; /* the shim is in place, and so are all libraries that the program begins with */
+	bool loaded; /* the shim is in place, and so are all libraries that the program begins with
+		      */
 	struct status status;
 };
 
@@ -56,7 +63,8 @@ static void send_signal(const struct run *r, int signo)
 		(void)kill(target_pid(r->target), signo);
 }
 
-/* As long as the ledger has it in scope its number is not another's: so the descriptor is that process's. */
+/* As long as the ledger has it in scope its number is not another's: so the descriptor is that
+ * process's. */
 static void send_to_one(const struct run *r, pid_t pid, int signo)
 {
 	_cleanup_close_ int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -112,7 +120,8 @@ static int on_signal(struct loop *l, const struct signalfd_siginfo *info, struct
 		l->run->stops.job = true;
 	if (signo == SIGWINCH)
 		status_resized(&l->status);
-	if (!l->run->target && signo != SIGINT && signo != SIGTERM && signo != SIGHUP && signo != SIGQUIT && signo != SIGTSTP)
+	if (!l->run->target && signo != SIGINT && signo != SIGTERM && signo != SIGHUP &&
+	    signo != SIGQUIT && signo != SIGTSTP)
 		return 0;
 	if (!l->run->target && signo != SIGTSTP)
 		return run_stop(l->run, clock_monotonic_ns(), e);
@@ -134,7 +143,8 @@ static int on_signal(struct loop *l, const struct signalfd_siginfo *info, struct
 	return 0;
 }
 
-/* All of them before anything else is done: that the job goes on after it was stopped must be known before an experiment ends. */
+/* All of them before anything else is done: that the job goes on after it was stopped must be known
+ * before an experiment ends. */
 static int on_signals(struct loop *l, struct error *e)
 {
 	struct signalfd_siginfo info;
@@ -156,7 +166,8 @@ static int add_new_points(struct run *r)
 		return 0;
 	while (r->n_runner_points < points_count(points)) {
 		const struct point *p = points_shown(points, r->n_runner_points++);
-		int err = runner_add_point(r->runner, p->name, p->latency ? PROFILE_LATENCY : PROFILE_THROUGHPUT);
+		int err = runner_add_point(r->runner, p->name,
+					   p->latency ? PROFILE_LATENCY : PROFILE_THROUGHPUT);
 
 		if (err < 0)
 			return err;
@@ -328,7 +339,8 @@ static int on_time(struct loop *l, uint64_t now, uint64_t *ret_next, struct erro
 	if (discovery_ns < *ret_next)
 		*ret_next = discovery_ns;
 	/* An experiment that lasts as long as the program must not keep us from looking around. */
-	if (!r->scope && (l->maps_wanted || l->maps_wait_ns < MAPS_EVERY_NS || r->options.runs) && l->maps_ns < *ret_next)
+	if (!r->scope && (l->maps_wanted || l->maps_wait_ns < MAPS_EVERY_NS || r->options.runs) &&
+	    l->maps_ns < *ret_next)
 		*ret_next = l->maps_ns;
 	run_say_copies(r);
 	run_say_not_loaded(r, now);
@@ -340,7 +352,8 @@ static int wait_and_serve(struct loop *l, struct error *e)
 {
 	struct run *r = l->run;
 	struct pollfd fds[] = {
-		{.fd = r->target ? target_pidfd(r->target) : run_scope_ends_fd(r), .events = POLLIN},
+		{.fd = r->target ? target_pidfd(r->target) : run_scope_ends_fd(r),
+		 .events = POLLIN},
 		{.fd = l->signals, .events = POLLIN},
 		{.fd = l->timer, .events = POLLIN},
 		{.fd = session_loader_fd(r->session), .events = POLLIN},
@@ -380,14 +393,16 @@ static int wait_and_serve(struct loop *l, struct error *e)
 	}
 }
 
-/* A quota that is larger than the machine never binds. Whether this one does, the experiments say. */
+/* A quota that is larger than the machine never binds. Whether this one does, the experiments say.
+ */
 static void say_quota(const struct run *r)
 {
 	const char *path;
 	double cpus = session_quota(r->session, &path);
 
 	if (cpus > 0 && cpus < (double)sysconf(_SC_NPROCESSORS_ONLN))
-		(void)log_error("warning: the control group %s has a quota of %.3g CPUs: no effects are told where that is used up; raise it for "
+		(void)log_error("warning: the control group %s has a quota of %.3g CPUs: no "
+				"effects are told where that is used up; raise it for "
 				"the time of the run",
 				path, cpus);
 }
@@ -396,7 +411,8 @@ int run_loop(struct run *r, struct error *e)
 {
 	_cleanup_close_ int signals = signalfd(-1, &r->caught, SFD_CLOEXEC | SFD_NONBLOCK);
 	_cleanup_close_ int timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-	struct loop l = {.run = r, .signals = signals, .timer = timer, .maps_wait_ns = MAPS_FIRST_NS};
+	struct loop l = {
+		.run = r, .signals = signals, .timer = timer, .maps_wait_ns = MAPS_FIRST_NS};
 	uint64_t now = l.maps_budget_at = clock_monotonic_ns();
 	int err;
 
@@ -404,9 +420,12 @@ int run_loop(struct run *r, struct error *e)
 		return fail(e, errno, "cannot watch signals and time: %s", strerror(errno));
 	/* Other CPUs are disturbed more; the profile is the same. */
 	if (session_idle_clocks(r->session, e) < 0)
-		(void)log_error("warning: %s; CPUs where the program does not run are sampled as well", e->text);
+		(void)log_error(
+			"warning: %s; CPUs where the program does not run are sampled as well",
+			e->text);
 	say_quota(r);
-	status_init(&l.status, stderr, run_status_kind(r), color_wanted(r->options.report.color, STDERR_FILENO), now);
+	status_init(&l.status, stderr, run_status_kind(r),
+		    color_wanted(r->options.report.color, STDERR_FILENO), now);
 	err = wait_and_serve(&l, e);
 	status_end(&l.status);
 	if (err < 0)
@@ -429,11 +448,13 @@ int run_loop(struct run *r, struct error *e)
 void run_wait(struct run *r)
 {
 	_cleanup_close_ int signals = signalfd(-1, &r->caught, SFD_CLOEXEC | SFD_NONBLOCK);
-	struct pollfd fds[] = {{.fd = target_pidfd(r->target), .events = POLLIN}, {.fd = signals, .events = POLLIN}};
+	struct pollfd fds[] = {{.fd = target_pidfd(r->target), .events = POLLIN},
+			       {.fd = signals, .events = POLLIN}};
 	struct signalfd_siginfo info;
 
 	while (!fds[0].revents && (poll(fds, 2, -1) >= 0 || errno == EINTR))
-		while (fds[1].revents && read(signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		while (fds[1].revents &&
+		       read(signals, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
 			if (info.ssi_code <= 0)
 				send_signal(r, (int)info.ssi_signo);
 			if (info.ssi_signo == SIGTSTP)

@@ -38,30 +38,38 @@ void point_sites_free(struct point_sites *s)
 	*s = (struct point_sites){0};
 }
 
-int point_no_function(const struct elf_object *o, const struct point_spec *p, const char *option, int err, struct error *e)
+int point_no_function(const struct elf_object *o, const struct point_spec *p, const char *option,
+		      int err, struct error *e)
 {
 	char *similar[3] = {NULL, NULL, NULL};
 	struct elf_symbol cold;
 	size_t n;
 
 	if (err == -EINVAL)
-		return fail(e, EINVAL, "%s %s: %s is data in %s, not a function", option, p->name, p->function, elf_object_path(o));
+		return fail(e, EINVAL, "%s %s: %s is data in %s, not a function", option, p->name,
+			    p->function, elf_object_path(o));
 	if (!elf_object_has_symbols(o))
-		return fail(e, ENOENT, "%s %s: %s has no symbols (it was stripped); use an unstripped build", option, p->name, elf_object_path(o));
+		return fail(e, ENOENT,
+			    "%s %s: %s has no symbols (it was stripped); use an unstripped build",
+			    option, p->name, elf_object_path(o));
 	if (elf_object_find_function(o, p->function, &cold) == 0)
-		return fail(e, ENOENT, "%s %s: %s was inlined everywhere but for cold code (%s), which is never entered; use FILE:LINE", option,
-			    p->name, p->function, cold.name);
+		return fail(e, ENOENT,
+			    "%s %s: %s was inlined everywhere but for cold code (%s), which is "
+			    "never entered; use FILE:LINE",
+			    option, p->name, p->function, cold.name);
 	n = elf_object_similar_functions(o, p->function, similar, 3);
-	(void)fail(e, ENOENT, "%s %s: no function %s in %s%s%s%s%s%s%s; `cozbpf list functions` shows all", option, p->name, p->function,
-		   elf_object_path(o), n ? "; did you mean " : "", n ? similar[0] : "", n > 1 ? " or " : "", n > 1 ? similar[1] : "",
+	(void)fail(e, ENOENT,
+		   "%s %s: no function %s in %s%s%s%s%s%s%s; `cozbpf list functions` shows all",
+		   option, p->name, p->function, elf_object_path(o), n ? "; did you mean " : "",
+		   n ? similar[0] : "", n > 1 ? " or " : "", n > 1 ? similar[1] : "",
 		   n > 2 ? " or " : "", n > 2 ? similar[2] : "");
 	for (size_t i = 0; i < n; i++)
 		free(similar[i]);
 	return -ENOENT;
 }
 
-int point_find_line(const struct elf_object *o, struct line_table *t, const struct point_spec *p, const char *option, uint64_t **ret, size_t *ret_n,
-		    struct error *e)
+int point_find_line(const struct elf_object *o, struct line_table *t, const struct point_spec *p,
+		    const char *option, uint64_t **ret, size_t *ret_n, struct error *e)
 {
 	const char *near[2];
 	uint32_t nearest;
@@ -69,63 +77,88 @@ int point_find_line(const struct elf_object *o, struct line_table *t, const stru
 	int err;
 
 	if (!t)
-		return fail(e, ENODATA, "%s %s: %s has no line information; build it with -g, or name a function", option, p->name,
-			    elf_object_path(o));
+		return fail(
+			e, ENODATA,
+			"%s %s: %s has no line information; build it with -g, or name a function",
+			option, p->name, elf_object_path(o));
 	err = line_table_statements(t, p->file, p->line, ret, ret_n, &nearest);
 	if (err == -ENOENT && nearest)
-		return fail(e, ENOENT, "%s %s: line %u of %s has no code; the nearest line that has is %s:%u", option, p->name, p->line, p->file,
-			    p->file, nearest);
+		return fail(e, ENOENT,
+			    "%s %s: line %u of %s has no code; the nearest line that has is %s:%u",
+			    option, p->name, p->line, p->file, p->file, nearest);
 	if (err == -ENOENT)
-		return fail(e, ENOENT, "%s %s: no line of %s has code in %s", option, p->name, p->file, elf_object_path(o));
+		return fail(e, ENOENT, "%s %s: no line of %s has code in %s", option, p->name,
+			    p->file, elf_object_path(o));
 	if (err == -ENXIO) {
 		n = line_table_similar_files(t, p->file, near, 2);
-		return fail(e, ENXIO, "%s %s: no source file %s in %s%s%s%s%s; `cozbpf list lines` shows all", option, p->name, p->file,
-			    elf_object_path(o), n ? "; did you mean " : "", n ? near[0] : "", n > 1 ? " or " : "", n > 1 ? near[1] : "");
+		return fail(e, ENXIO,
+			    "%s %s: no source file %s in %s%s%s%s%s; `cozbpf list lines` shows all",
+			    option, p->name, p->file, elf_object_path(o),
+			    n ? "; did you mean " : "", n ? near[0] : "", n > 1 ? " or " : "",
+			    n > 1 ? near[1] : "");
 	}
 	if (err == -ENOTUNIQ)
-		return fail(e, ENOTUNIQ, "%s %s: %s have code for line %u; write more of the path of the one that you mean", option, p->name,
-			    line_table_several(t), p->line);
+		return fail(e, ENOTUNIQ,
+			    "%s %s: %s have code for line %u; write more of the path of the one "
+			    "that you mean",
+			    option, p->name, line_table_several(t), p->line);
 	if (err < 0)
-		return fail(e, -err, "%s %s: cannot read the line information of %s: %s", option, p->name, elf_object_path(o), strerror(-err));
+		return fail(e, -err, "%s %s: cannot read the line information of %s: %s", option,
+			    p->name, elf_object_path(o), strerror(-err));
 	return 0;
 }
 
-static int check_offset(const struct elf_object *o, const struct elf_symbol *s, const struct point_spec *p, const char *option, struct error *e)
+static int check_offset(const struct elf_object *o, const struct elf_symbol *s,
+			const struct point_spec *p, const char *option, struct error *e)
 {
 	uint64_t before, behind;
 
 	if (p->offset >= s->size)
-		return fail(e, EINVAL, "%s %s: offset %llu is outside of %s, which has %llu bytes", option, p->name, (unsigned long long)p->offset,
-			    p->function, (unsigned long long)s->size);
+		return fail(e, EINVAL, "%s %s: offset %llu is outside of %s, which has %llu bytes",
+			    option, p->name, (unsigned long long)p->offset, p->function,
+			    (unsigned long long)s->size);
 	if (code_check_offset(o, s, p->offset, &before, &behind) == 0)
 		return 0;
 	if (!behind)
-		return fail(e, EINVAL, "%s %s: offset %llu is in the middle of an instruction; the nearest is %s+%llu", option, p->name,
-			    (unsigned long long)p->offset, p->function, (unsigned long long)before);
-	return fail(e, EINVAL, "%s %s: offset %llu is in the middle of an instruction; the nearest are %s+%llu and %s+%llu", option, p->name,
-		    (unsigned long long)p->offset, p->function, (unsigned long long)before, p->function, (unsigned long long)behind);
+		return fail(e, EINVAL,
+			    "%s %s: offset %llu is in the middle of an instruction; the nearest is "
+			    "%s+%llu",
+			    option, p->name, (unsigned long long)p->offset, p->function,
+			    (unsigned long long)before);
+	return fail(e, EINVAL,
+		    "%s %s: offset %llu is in the middle of an instruction; the nearest are "
+		    "%s+%llu and %s+%llu",
+		    option, p->name, (unsigned long long)p->offset, p->function,
+		    (unsigned long long)before, p->function, (unsigned long long)behind);
 }
 
 /* The function that is called in its place has another name, or none that is left. */
-static int is_indirect(const struct elf_object *o, const struct point_spec *p, const char *option, struct error *e)
+static int is_indirect(const struct elf_object *o, const struct point_spec *p, const char *option,
+		       struct error *e)
 {
 	return fail(e, ENOTSUP,
-		    "%s %s: %s of %s is an indirect function: the code there only chooses, when it is loaded, which of several is "
+		    "%s %s: %s of %s is an indirect function: the code there only chooses, when it "
+		    "is loaded, which of several is "
 		    "called by that name; use a function that calls it",
 		    option, p->name, p->function, elf_object_path(o));
 }
 
-/* A function can be called after its place, "libz.so.1+0x2f40", which reads like an offset: one that has no name, or none of its own. */
-static bool find_place(const struct elf_object *o, const struct point_spec *p, struct elf_symbol *ret)
+/* A function can be called after its place, "libz.so.1+0x2f40", which reads like an offset: one
+ * that has no name, or none of its own. */
+static bool find_place(const struct elf_object *o, const struct point_spec *p,
+		       struct elf_symbol *ret)
 {
 	if (!p->offset || elf_object_function_at(o, p->offset, ret) < 0 || ret->addr != p->offset)
 		return false;
 	/* The object is called as its file, or by a link to it (libz.so.1 for libz.so.1.2.13). */
-	return strcmp(elf_object_base_name(o), p->function) == 0 || (p->binary && strcmp(basename(p->binary), p->function) == 0);
+	return strcmp(elf_object_base_name(o), p->function) == 0 ||
+	       (p->binary && strcmp(basename(p->binary), p->function) == 0);
 }
 
-/* A path and a line for each of the functions, as can be written for one of them; else its address. */
-static int say_namesakes(const struct elf_object *o, struct line_table *lines, const struct point_spec *p, const char *option, struct error *e)
+/* A path and a line for each of the functions, as can be written for one of them; else its address.
+ */
+static int say_namesakes(const struct elf_object *o, struct line_table *lines,
+			 const struct point_spec *p, const char *option, struct error *e)
 {
 	struct elf_symbol all[MAX_NAMESAKES];
 	int n = elf_object_namesakes(o, p->function, all, MAX_NAMESAKES);
@@ -136,13 +169,16 @@ static int say_namesakes(const struct elf_object *o, struct line_table *lines, c
 		_cleanup_free_ char *name = elf_demangle(all[i].function);
 		struct line_location at;
 
-		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", i ? ", " : "", name ? name : all[i].function);
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", i ? ", " : "",
+					 name ? name : all[i].function);
 		if (used >= sizeof(text))
 			break;
 		if (lines && line_table_at(lines, all[i].addr, &at) == 0)
-			used += (size_t)snprintf(text + used, sizeof(text) - used, " at %s:%u", at.file, at.line);
+			used += (size_t)snprintf(text + used, sizeof(text) - used, " at %s:%u",
+						 at.file, at.line);
 		else
-			used += (size_t)snprintf(text + used, sizeof(text) - used, " at %s+0x%llx", elf_object_base_name(o),
+			used += (size_t)snprintf(text + used, sizeof(text) - used, " at %s+0x%llx",
+						 elf_object_base_name(o),
 						 (unsigned long long)all[i].addr);
 	}
 	if (n <= 0)
@@ -154,8 +190,8 @@ static int say_namesakes(const struct elf_object *o, struct line_table *lines, c
 }
 
 /* What is said of a point in code that several functions share. */
-static int find_sharers(const struct elf_object *o, const struct point_spec *p, bool by_source, uint64_t addr, struct point_sites *sites,
-			struct error *e)
+static int find_sharers(const struct elf_object *o, const struct point_spec *p, bool by_source,
+			uint64_t addr, struct point_sites *sites, struct error *e)
 {
 	_cleanup_elf_names_ struct elf_names names = {0};
 	struct elf_symbol s;
@@ -169,8 +205,10 @@ static int find_sharers(const struct elf_object *o, const struct point_spec *p, 
 	return r < 0 || (names.n && !sites->shared) ? fail(e, ENOMEM, "out of memory") : 0;
 }
 
-/* Where the function is entered. *ret_offset: what was written behind its name, and is no part of it. */
-static int find_entries(const struct elf_object *o, struct line_table *lines, const struct point_spec *p, const char *option, struct elf_symbol **ret,
+/* Where the function is entered. *ret_offset: what was written behind its name, and is no part of
+ * it. */
+static int find_entries(const struct elf_object *o, struct line_table *lines,
+			const struct point_spec *p, const char *option, struct elf_symbol **ret,
 			size_t *ret_n, uint64_t *ret_offset, struct error *e)
 {
 	_cleanup_free_ struct elf_symbol *entries = NULL;
@@ -202,7 +240,8 @@ static int find_entries(const struct elf_object *o, struct line_table *lines, co
 }
 
 /* *ret_offset: the places are offsets in the function. */
-static int find_function(const struct elf_object *o, struct line_table *lines, const struct point_spec *p, const char *option, uint64_t **ret,
+static int find_function(const struct elf_object *o, struct line_table *lines,
+			 const struct point_spec *p, const char *option, uint64_t **ret,
 			 size_t *ret_n, bool *ret_offset, struct error *e)
 {
 	_cleanup_free_ struct elf_symbol *entries = NULL;
@@ -227,7 +266,8 @@ static int find_function(const struct elf_object *o, struct line_table *lines, c
 }
 
 /* The code of a function whose samples count. */
-static int find_sampled(const struct elf_object *o, struct line_table *lines, const struct point_spec *p, const char *option, struct point_sites *ret,
+static int find_sampled(const struct elf_object *o, struct line_table *lines,
+			const struct point_spec *p, const char *option, struct point_sites *ret,
 			struct error *e)
 {
 	struct elf_symbol place;
@@ -241,8 +281,10 @@ static int find_sampled(const struct elf_object *o, struct line_table *lines, co
 		return 0;
 	}
 	if (p->offset)
-		return fail(e, EINVAL, "%s %s: samples are counted of a whole function; leave out what stands behind %s", option, p->name,
-			    p->function);
+		return fail(e, EINVAL,
+			    "%s %s: samples are counted of a whole function; leave out what stands "
+			    "behind %s",
+			    option, p->name, p->function);
 	r = say_namesakes(o, lines, p, option, e);
 	if (r < 0)
 		return r;
@@ -263,8 +305,12 @@ struct usdt_search {
 
 static void offer_probe(struct usdt_search *x, const struct usdt_probe *probe)
 {
-	unsigned int name = similar_distance(x->p->event, probe->name), provider = similar_distance(x->p->provider, probe->provider);
-	unsigned int distance = name == UINT_MAX && provider ? UINT_MAX : (name == UINT_MAX ? 64 : name) + (provider == UINT_MAX ? 16 : provider);
+	unsigned int name = similar_distance(x->p->event, probe->name),
+		     provider = similar_distance(x->p->provider, probe->provider);
+	unsigned int distance =
+		name == UINT_MAX && provider
+			? UINT_MAX
+			: (name == UINT_MAX ? 64 : name) + (provider == UINT_MAX ? 16 : provider);
 
 	if (distance >= x->distance)
 		return;
@@ -295,25 +341,32 @@ static int look_at_probe(const struct usdt_probe *probe, void *arg)
 	return 0;
 }
 
-static int find_usdt(const struct elf_object *o, const struct point_spec *p, const char *option, struct point_sites *ret, struct error *e)
+static int find_usdt(const struct elf_object *o, const struct point_spec *p, const char *option,
+		     struct point_sites *ret, struct error *e)
 {
 	struct usdt_search x = {.o = o, .p = p, .sites = ret, .distance = UINT_MAX};
 	int r = usdt_each(o, look_at_probe, &x);
 
 	if (r < 0) {
 		point_sites_free(ret);
-		return fail(e, -r, "%s %s: %s", option, p->name, r == -E2BIG ? "too many places" : "out of memory");
+		return fail(e, -r, "%s %s: %s", option, p->name,
+			    r == -E2BIG ? "too many places" : "out of memory");
 	}
 	if (ret->n)
 		return 0;
 	if (!x.any)
-		return fail(e, ENOENT, "%s %s: %s has no USDT probes; for a library's: usdt:BINARY:PROVIDER:NAME", option, p->name,
-			    elf_object_path(o));
-	return fail(e, ENOENT, "%s %s: no USDT probe %s:%s in %s%s%s; `cozbpf list points` shows all", option, p->name, p->provider, p->event,
-		    elf_object_path(o), x.near[0] ? "; did you mean " : "", x.near);
+		return fail(
+			e, ENOENT,
+			"%s %s: %s has no USDT probes; for a library's: usdt:BINARY:PROVIDER:NAME",
+			option, p->name, elf_object_path(o));
+	return fail(e, ENOENT,
+		    "%s %s: no USDT probe %s:%s in %s%s%s; `cozbpf list points` shows all", option,
+		    p->name, p->provider, p->event, elf_object_path(o),
+		    x.near[0] ? "; did you mean " : "", x.near);
 }
 
-static int make_sites(const struct elf_object *o, const uint64_t *addrs, size_t n, bool exact, struct point_sites *ret, struct error *e)
+static int make_sites(const struct elf_object *o, const uint64_t *addrs, size_t n, bool exact,
+		      struct point_sites *ret, struct error *e)
 {
 	/* What was named to the byte stays there. */
 	bool movable = !exact && n <= MAX_MOVED;
@@ -335,7 +388,8 @@ static int make_sites(const struct elf_object *o, const uint64_t *addrs, size_t 
 }
 
 /* All returns of the function and of its copies. */
-static int find_returns(const struct elf_object *o, struct line_table *lines, const struct point_spec *p, const char *option, struct point_sites *ret,
+static int find_returns(const struct elf_object *o, struct line_table *lines,
+			const struct point_spec *p, const char *option, struct point_sites *ret,
 			struct error *e)
 {
 	_cleanup_free_ struct elf_symbol *entries = NULL;
@@ -353,7 +407,10 @@ static int find_returns(const struct elf_object *o, struct line_table *lines, co
 
 		r = code_exits(o, &entries[i], &exits, &more, &why);
 		if (r < 0)
-			return fail(e, -r, "%s %s: %s; use a line, or FUNCTION+OFFSET of each ret instruction", option, p->name, why.text);
+			return fail(
+				e, -r,
+				"%s %s: %s; use a line, or FUNCTION+OFFSET of each ret instruction",
+				option, p->name, why.text);
 		if (more > POINT_MAX_SITES - ret->n)
 			return fail(e, E2BIG, "%s %s: too many places", option, p->name);
 		grown = reallocarray(ret->exits, ret->n + more, sizeof(*grown));
@@ -367,12 +424,16 @@ static int find_returns(const struct elf_object *o, struct line_table *lines, co
 	if (!ret->all)
 		return fail(e, ENOMEM, "out of memory");
 	for (size_t i = 0; i < ret->n; i++)
-		ret->all[i] = (struct point_site){.object = o, .vaddr = ret->exits[i].vaddr, .cost = ret->exits[i].cost, .exit = &ret->exits[i]};
+		ret->all[i] = (struct point_site){.object = o,
+						  .vaddr = ret->exits[i].vaddr,
+						  .cost = ret->exits[i].cost,
+						  .exit = &ret->exits[i]};
 	return 0;
 }
 
 /* Places where a probe would change what the program does: the point is refused. */
-static int check_places(const struct elf_object *o, const struct point_spec *p, const char *option, struct point_sites *sites, struct error *e)
+static int check_places(const struct elf_object *o, const struct point_spec *p, const char *option,
+			struct point_sites *sites, struct error *e)
 {
 	_cleanup_(code_places_close) struct code_places places = {.o = o};
 	struct error why = {0};
@@ -383,11 +444,14 @@ static int check_places(const struct elf_object *o, const struct point_spec *p, 
 	if (r == 0)
 		return 0;
 	point_sites_free(sites);
-	return fail(e, -r, "%s %s: %s; use sampled:FUNCTION or sampled:FILE:LINE", option, p->name, why.text);
+	return fail(e, -r, "%s %s: %s; use sampled:FUNCTION or sampled:FILE:LINE", option, p->name,
+		    why.text);
 }
 
-/* Places where a probe would do harm, or nothing: one is moved where that changes nothing but the place, else the point is refused. */
-static int check_sites(const struct elf_object *o, const struct point_spec *p, const char *option, struct point_sites *sites, struct error *e)
+/* Places where a probe would do harm, or nothing: one is moved where that changes nothing but the
+ * place, else the point is refused. */
+static int check_sites(const struct elf_object *o, const struct point_spec *p, const char *option,
+		       struct point_sites *sites, struct error *e)
 {
 	uint64_t at = 0;
 	enum code_cost cost = CODE_EMULATED;
@@ -406,12 +470,16 @@ static int check_sites(const struct elf_object *o, const struct point_spec *p, c
 	point_sites_free(sites);
 	if (cost == CODE_REFUSED)
 		return fail(e, ENOTSUP,
-			    "%s %s: the kernel cannot probe the instruction at 0x%llx of %s (it is atomic, is a breakpoint itself, "
-			    "or has a segment's prefix); use the line or FUNCTION+OFFSET of one before or after it",
+			    "%s %s: the kernel cannot probe the instruction at 0x%llx of %s (it is "
+			    "atomic, is a breakpoint itself, "
+			    "or has a segment's prefix); use the line or FUNCTION+OFFSET of one "
+			    "before or after it",
 			    option, p->name, (unsigned long long)at, elf_object_path(o));
 	return fail(e, ENOTSUP,
-		    "%s %s: at 0x%llx of %s is a nop of five bytes, where a probe makes children that the program forks crash (on "
-		    "Linux 6.18), and what is behind it can be reached without it; use the line or FUNCTION+OFFSET of one before or after it",
+		    "%s %s: at 0x%llx of %s is a nop of five bytes, where a probe makes children "
+		    "that the program forks crash (on "
+		    "Linux 6.18), and what is behind it can be reached without it; use the line or "
+		    "FUNCTION+OFFSET of one before or after it",
 		    option, p->name, (unsigned long long)at, elf_object_path(o));
 }
 
@@ -423,12 +491,13 @@ static void name_object(struct error *e, const char *opened, const char *path)
 
 	if (!at || !strcmp(opened, path))
 		return;
-	(void)fail(&text, EINVAL, "%.*s%s%s", (int)(at - e->text), e->text, path, at + strlen(opened));
+	(void)fail(&text, EINVAL, "%.*s%s%s", (int)(at - e->text), e->text, path,
+		   at + strlen(opened));
 	*e = text;
 }
 
-static int find_in(const struct elf_object *o, struct line_table *lines, const struct point_spec *p, bool exact, const char *option,
-		   struct point_sites *ret, struct error *e)
+static int find_in(const struct elf_object *o, struct line_table *lines, const struct point_spec *p,
+		   bool exact, const char *option, struct point_sites *ret, struct error *e)
 {
 	bool by_line = p->kind == POINT_FILE_LINE || p->kind == POINT_SAMPLED_LINE;
 	_cleanup_free_ uint64_t *addrs = NULL;
@@ -465,7 +534,8 @@ static int find_in(const struct elf_object *o, struct line_table *lines, const s
 	return r;
 }
 
-int point_find(struct code_map *code, size_t i, const struct point_spec *p, bool exact, const char *option, struct point_sites *ret, struct error *e)
+int point_find(struct code_map *code, size_t i, const struct point_spec *p, bool exact,
+	       const char *option, struct point_sites *ret, struct error *e)
 {
 	const struct elf_object *o = code_map_elf(code, i, e);
 	struct error why = {0};
@@ -474,7 +544,8 @@ int point_find(struct code_map *code, size_t i, const struct point_spec *p, bool
 	*ret = (struct point_sites){0};
 	if (!o)
 		return -ENOEXEC;
-	r = find_in(o, p->kind != POINT_USDT ? code_map_lines(code, i, NULL) : NULL, p, exact, option, ret, &why);
+	r = find_in(o, p->kind != POINT_USDT ? code_map_lines(code, i, NULL) : NULL, p, exact,
+		    option, ret, &why);
 	if (r == 0)
 		return 0;
 	name_object(&why, elf_object_path(o), code_map_path(code, i));

@@ -17,43 +17,50 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How long a program, or what it starts, may take to load a file that a point names before we say that it has not. */
+/* How long a program, or what it starts, may take to load a file that a point names before we say
+ * that it has not. */
 #define NOT_LOADED_NS (1 * NSEC_PER_SEC)
 
 /* Can a library that is not there yet be in scope? */
 static bool expects_libraries(const struct run *r)
 {
 	for (size_t i = 0; i < r->options.binaries.n; i++)
-		if (*r->options.binaries.all[i] != '!' && strcmp(r->options.binaries.all[i], "MAIN"))
+		if (*r->options.binaries.all[i] != '!' &&
+		    strcmp(r->options.binaries.all[i], "MAIN"))
 			return true;
 	return false;
 }
 
-/* Visits of code that several functions share are those of all of them. Refused, unless that is what was asked for. */
-static int check_shared(const struct run *r, const struct point_spec *p, const struct point_sites *sites, struct error *e)
+/* Visits of code that several functions share are those of all of them. Refused, unless that is
+ * what was asked for. */
+static int check_shared(const struct run *r, const struct point_spec *p,
+			const struct point_sites *sites, struct error *e)
 {
 	if (!sites->shared || sites->by_address || r->options.shared_code)
 		return 0;
-	return fail(
-		e, ENOTUNIQ,
-		"-p %s: its code is also that of %s (functions that were folded, or aliases), whose visits would count as well; add --shared-code to "
-		"count them together, or name a line that calls it",
-		p->name, sites->shared);
+	return fail(e, ENOTUNIQ,
+		    "-p %s: its code is also that of %s (functions that were folded, or aliases), "
+		    "whose visits would count as well; add --shared-code to "
+		    "count them together, or name a line that calls it",
+		    p->name, sites->shared);
 }
 
 /* One that may. */
-static int say_shared(struct run *r, struct run_point *x, const struct point_spec *p, const struct point_sites *sites, struct error *e)
+static int say_shared(struct run *r, struct run_point *x, const struct point_spec *p,
+		      const struct point_sites *sites, struct error *e)
 {
 	_cleanup_free_ char *before = r->shared;
 
 	if (!sites->shared || x->shared)
 		return 0;
 	x->shared = true;
-	if (asprintf(&r->shared, "%s%s%s counts visits of %s as well", before ? before : "", before ? "; " : "", p->name, sites->shared) < 0) {
+	if (asprintf(&r->shared, "%s%s%s counts visits of %s as well", before ? before : "",
+		     before ? "; " : "", p->name, sites->shared) < 0) {
 		r->shared = NULL;
 		return fail(e, ENOMEM, "out of memory");
 	}
-	(void)log_error("warning: -p %s: its code is also that of %s: visits of all of them count", p->name, sites->shared);
+	(void)log_error("warning: -p %s: its code is also that of %s: visits of all of them count",
+			p->name, sites->shared);
 	return 0;
 }
 
@@ -73,7 +80,8 @@ static int check_main(struct run *r, const struct point_spec *p, struct error *e
 	return try_object(r, 0, p, e);
 }
 
-/* The object that a point names: one that is known, a file, or a library where the dynamic linker will look for it. */
+/* The object that a point names: one that is known, a file, or a library where the dynamic linker
+ * will look for it. */
 static int check_binary(struct run *r, const struct point_spec *p, struct error *e)
 {
 	_cleanup_free_ char *path = NULL;
@@ -91,7 +99,8 @@ static int check_binary(struct run *r, const struct point_spec *p, struct error 
 			err = code_map_object(r->code, path, &o, NULL, &why);
 	}
 	/* It may be loaded later, from wherever the program has it. */
-	if (err == -ENOENT && !path && strstr(p->binary, ".so") && library_can_come(code_map_main(r->code)))
+	if (err == -ENOENT && !path && strstr(p->binary, ".so") &&
+	    library_can_come(code_map_main(r->code)))
 		return 0;
 	if (err < 0)
 		return fail(e, -err, "-p %s: %s", p->name, why.text);
@@ -116,7 +125,8 @@ static int try_library(const struct elf_object *library, void *arg)
 	if (code_map_object(x->r->code, elf_object_path(library), &o, NULL, NULL) < 0)
 		return 0;
 	/* One that was there already is asked again, which does no harm. */
-	for (size_t i = n < code_map_count(x->r->code) ? n : 0; i < code_map_count(x->r->code); i++) {
+	for (size_t i = n < code_map_count(x->r->code) ? n : 0; i < code_map_count(x->r->code);
+	     i++) {
 		if (try_object(x->r, i, x->p, NULL) == 0)
 			x->found = true;
 		else
@@ -125,7 +135,8 @@ static int try_library(const struct elf_object *library, void *arg)
 	return 0;
 }
 
-/* A probe that nobody said where to look for: in the program, or in a library that it is linked with. */
+/* A probe that nobody said where to look for: in the program, or in a library that it is linked
+ * with. */
 static int check_usdt(struct run *r, const struct point_spec *p, struct error *e)
 {
 	struct usdt_search x = {.r = r, .p = p};
@@ -145,12 +156,18 @@ static int check_line(struct run *r, const struct point_spec *p, struct error *e
 	struct error why = {0};
 	int err = try_object(r, 0, p, &why);
 
-	if (p->kind == POINT_SAMPLED_LINE && (r->options.granularity == RUN_BY_FUNCTION || (code_map_by_function(r->code) && !expects_libraries(r))))
+	if (p->kind == POINT_SAMPLED_LINE &&
+	    (r->options.granularity == RUN_BY_FUNCTION ||
+	     (code_map_by_function(r->code) && !expects_libraries(r))))
 		return fail(e, EOPNOTSUPP,
-			    "-p %s: nothing is known of lines here; use --granularity line, a function (-p sampled:FUNCTION), or a probe: -p %s:%u",
+			    "-p %s: nothing is known of lines here; use --granularity line, a "
+			    "function (-p sampled:FUNCTION), or a probe: -p %s:%u",
 			    p->name, p->file, p->line);
 	if (p->kind == POINT_SAMPLED_LINE && err == 0 && !code_map_in_scope(r->code, 0))
-		return fail(e, ENODATA, "-p %s: samples are counted in scope alone, and --binary leaves out %s; add --binary MAIN", p->name, r->path);
+		return fail(e, ENODATA,
+			    "-p %s: samples are counted in scope alone, and --binary leaves out "
+			    "%s; add --binary MAIN",
+			    p->name, r->path);
 	/* A source of a library's. */
 	if ((err == -ENXIO || err == -ENODATA) && expects_libraries(r))
 		return 0;
@@ -163,10 +180,13 @@ static int check_syscall(struct run *r, const struct point_spec *p, struct error
 
 	(void)r;
 	if (syscall_number(p->event) < 0)
-		return fail(e, ENOENT, "-p %s: there is no system call %s%s%s; a newer one can be given by its number", p->name, p->event,
-			    near ? "; did you mean " : "", near ? near : "");
+		return fail(e, ENOENT,
+			    "-p %s: there is no system call %s%s%s; a newer one can be given by "
+			    "its number",
+			    p->name, p->event, near ? "; did you mean " : "", near ? near : "");
 	if (p->at_return && (!strcmp(p->event, "exit") || !strcmp(p->event, "exit_group")))
-		return fail(e, EINVAL, "-p %s: %s never returns; use syscall:%s", p->name, p->event, p->event);
+		return fail(e, EINVAL, "-p %s: %s never returns; use syscall:%s", p->name, p->event,
+			    p->event);
 	return 0;
 }
 
@@ -182,15 +202,18 @@ static int check_tracepoint(struct run *r, const struct point_spec *p, struct er
 /* One of the kernel, or of samples in a line: it is all there at once. */
 static int add_syscall(struct run *r, size_t point, const struct point_spec *p, struct error *e)
 {
-	return points_attach_syscall(session_points(r->session), point, (unsigned int)syscall_number(p->event), p->at_return, e);
+	return points_attach_syscall(session_points(r->session), point,
+				     (unsigned int)syscall_number(p->event), p->at_return, e);
 }
 
 static int add_tracepoint(struct run *r, size_t point, const struct point_spec *p, struct error *e)
 {
-	return points_attach_tracepoint(session_points(r->session), point, p->provider, p->event, e);
+	return points_attach_tracepoint(session_points(r->session), point, p->provider, p->event,
+					e);
 }
 
-static int add_sampled_line(struct run *r, size_t point, const struct point_spec *p, struct error *e)
+static int add_sampled_line(struct run *r, size_t point, const struct point_spec *p,
+			    struct error *e)
 {
 	_cleanup_free_ char *line = NULL;
 
@@ -202,22 +225,27 @@ static int add_sampled_line(struct run *r, size_t point, const struct point_spec
 }
 
 /* One with places in objects, which may come later: in object @i these. */
-static int attach_sites(struct run *r, size_t point, const struct point_spec *p, size_t i, const struct point_sites *sites, struct error *e)
+static int attach_sites(struct run *r, size_t point, const struct point_spec *p, size_t i,
+			const struct point_sites *sites, struct error *e)
 {
 	int err = points_attach_sites(session_points(r->session), point, sites->all, sites->n, e);
 
 	/* Who runs the executable is mostly in scope; a library is everybody's. */
-	if (err == 0 && !code_map_is_main(r->code, i) && points_everywhere(session_points(r->session)))
-		(void)log_error("warning: -p %s slows down all processes that map %s, in scope or not; one process alone, with --follow exec, has it "
+	if (err == 0 && !code_map_is_main(r->code, i) &&
+	    points_everywhere(session_points(r->session)))
+		(void)log_error("warning: -p %s slows down all processes that map %s, in scope or "
+				"not; one process alone, with --follow exec, has it "
 				"to itself",
 				p->name, code_map_path(r->code, i));
 	return err;
 }
 
-static int attach_code(struct run *r, size_t point, const struct point_spec *p, size_t i, const struct point_sites *sites, struct error *e)
+static int attach_code(struct run *r, size_t point, const struct point_spec *p, size_t i,
+		       const struct point_sites *sites, struct error *e)
 {
 	(void)p;
-	return points_attach_code(session_points(r->session), point, i, sites->code, sites->n_code, e);
+	return points_attach_code(session_points(r->session), point, i, sites->code, sites->n_code,
+				  e);
 }
 
 /* A new kind of point is a row here, and a file in points/. */
@@ -226,15 +254,23 @@ static const struct {
 	int (*check)(struct run *r, const struct point_spec *p, struct error *e);
 	/* One of them: */
 	int (*add)(struct run *r, size_t point, const struct point_spec *p, struct error *e);
-	int (*attach)(struct run *r, size_t point, const struct point_spec *p, size_t i, const struct point_sites *sites, struct error *e);
+	int (*attach)(struct run *r, size_t point, const struct point_spec *p, size_t i,
+		      const struct point_sites *sites, struct error *e);
 } kinds[] = {
-	[POINT_SYSCALL] = {POINTS_NEED_SYSCALL_ENTER, POINTS_NEED_SYSCALL_LEAVE, check_syscall, .add = add_syscall},
-	[POINT_TRACEPOINT] = {POINTS_NEED_TRACEPOINTS, POINTS_NEED_TRACEPOINTS, check_tracepoint, .add = add_tracepoint},
-	[POINT_SAMPLED_LINE] = {POINTS_NEED_SAMPLED, POINTS_NEED_SAMPLED, check_line, .add = add_sampled_line},
-	[POINT_SAMPLED_FUNCTION] = {POINTS_NEED_SAMPLED, POINTS_NEED_SAMPLED, check_binary, .attach = attach_code},
-	[POINT_FILE_LINE] = {POINTS_NEED_PROBES, POINTS_NEED_PROBES, check_line, .attach = attach_sites},
-	[POINT_FUNCTION] = {POINTS_NEED_PROBES, POINTS_NEED_PROBES, check_main, .attach = attach_sites},
-	[POINT_BINARY_FUNCTION] = {POINTS_NEED_PROBES, POINTS_NEED_PROBES, check_binary, .attach = attach_sites},
+	[POINT_SYSCALL] = {POINTS_NEED_SYSCALL_ENTER, POINTS_NEED_SYSCALL_LEAVE, check_syscall,
+			   .add = add_syscall},
+	[POINT_TRACEPOINT] = {POINTS_NEED_TRACEPOINTS, POINTS_NEED_TRACEPOINTS, check_tracepoint,
+			      .add = add_tracepoint},
+	[POINT_SAMPLED_LINE] = {POINTS_NEED_SAMPLED, POINTS_NEED_SAMPLED, check_line,
+				.add = add_sampled_line},
+	[POINT_SAMPLED_FUNCTION] = {POINTS_NEED_SAMPLED, POINTS_NEED_SAMPLED, check_binary,
+				    .attach = attach_code},
+	[POINT_FILE_LINE] = {POINTS_NEED_PROBES, POINTS_NEED_PROBES, check_line,
+			     .attach = attach_sites},
+	[POINT_FUNCTION] = {POINTS_NEED_PROBES, POINTS_NEED_PROBES, check_main,
+			    .attach = attach_sites},
+	[POINT_BINARY_FUNCTION] = {POINTS_NEED_PROBES, POINTS_NEED_PROBES, check_binary,
+				   .attach = attach_sites},
 	[POINT_USDT] = {POINTS_NEED_PROBES, POINTS_NEED_PROBES, check_usdt, .attach = attach_sites},
 };
 
@@ -271,7 +307,8 @@ unsigned int run_points_needs(const struct run *r)
 }
 
 /* An object that was asked for by name must have the point; others need not. */
-static int attach_to_object(struct run *r, struct run_point *x, const struct point_spec *p, size_t i, struct error *e)
+static int attach_to_object(struct run *r, struct run_point *x, const struct point_spec *p,
+			    size_t i, struct error *e)
 {
 	struct point_sites sites;
 	int err;
@@ -295,7 +332,8 @@ static int attach_to_object(struct run *r, struct run_point *x, const struct poi
 }
 
 /* Attaches the point to the objects that are new since the last time. */
-static int attach_to_new(struct run *r, struct run_point *x, const struct point_spec *p, struct error *e)
+static int attach_to_new(struct run *r, struct run_point *x, const struct point_spec *p,
+			 struct error *e)
 {
 	int err = 0;
 
@@ -312,7 +350,8 @@ static int attach_to_new(struct run *r, struct run_point *x, const struct point_
 }
 
 /* A line whose samples count is found as they come: what can be known of it now. */
-static int say_shared_line(struct run *r, struct run_point *x, const struct point_spec *p, struct error *e)
+static int say_shared_line(struct run *r, struct run_point *x, const struct point_spec *p,
+			   struct error *e)
 {
 	int err = 0;
 
@@ -332,7 +371,8 @@ static int say_shared_line(struct run *r, struct run_point *x, const struct poin
 	return err;
 }
 
-static int add_point(struct run *r, struct run_point *x, const struct point_spec *p, struct error *e)
+static int add_point(struct run *r, struct run_point *x, const struct point_spec *p,
+		     struct error *e)
 {
 	int err = points_add(session_points(r->session), p->name, &x->index, e);
 
@@ -340,7 +380,8 @@ static int add_point(struct run *r, struct run_point *x, const struct point_spec
 		err = say_shared_line(r, x, p, e);
 	if (err < 0)
 		return err;
-	return kinds[p->kind].add ? kinds[p->kind].add(r, x->index, p, e) : attach_to_new(r, x, p, e);
+	return kinds[p->kind].add ? kinds[p->kind].add(r, x->index, p, e)
+				  : attach_to_new(r, x, p, e);
 }
 
 /* A latency point is two points like any other, which the session then makes one. */
@@ -351,7 +392,8 @@ static int pair_points(struct run *r, struct error *e)
 	for (size_t i = 0; i < r->options.n_latencies && err == 0; i++) {
 		const struct run_latency *l = &r->options.latencies[i];
 
-		err = points_pair(session_points(r->session), l->begin, l->arguments[0], l->begin + 1, l->arguments[1], e);
+		err = points_pair(session_points(r->session), l->begin, l->arguments[0],
+				  l->begin + 1, l->arguments[1], e);
 	}
 	return err;
 }
@@ -383,7 +425,8 @@ void run_refresh_points(struct run *r)
 	for (size_t i = 0; r->points && i < r->options.n_points; i++) {
 		struct error e = {0};
 
-		if (has_sites(&r->options.points[i]) && attach_to_new(r, &r->points[i], &r->options.points[i], &e) < 0) {
+		if (has_sites(&r->options.points[i]) &&
+		    attach_to_new(r, &r->points[i], &r->options.points[i], &e) < 0) {
 			run_reword(r, &e);
 			(void)log_error("warning: %s", e.text);
 		}
@@ -407,8 +450,8 @@ static void say_not_loaded(const struct run *r, const struct point_spec *p, cons
 	const char *other = namesake(r, p);
 	struct error e = {0};
 
-	(void)fail(&e, ENOENT, "-p %s: no process in scope has loaded %s%s%s%s", p->name, p->binary, when, other ? "; what is loaded is " : "",
-		   other ? other : "");
+	(void)fail(&e, ENOENT, "-p %s: no process in scope has loaded %s%s%s%s", p->name, p->binary,
+		   when, other ? "; what is loaded is " : "", other ? other : "");
 	run_reword(r, &e);
 	(void)log_error("warning: %s", e.text);
 }
@@ -436,10 +479,12 @@ void run_missing_points(const struct run *r)
 			continue;
 		}
 		if (r->wrapper)
-			(void)fail(&e, ENOENT, "-p %s: no program that was started has it", p->name);
+			(void)fail(&e, ENOENT, "-p %s: no program that was started has it",
+				   p->name);
 		else
-			(void)fail(&e, ENOENT, "-p %s: nothing that was loaded and is in scope has %s:%u", p->name, p->file ? p->file : "it",
-				   p->line);
+			(void)fail(&e, ENOENT,
+				   "-p %s: nothing that was loaded and is in scope has %s:%u",
+				   p->name, p->file ? p->file : "it", p->line);
 		run_reword(r, &e);
 		(void)log_error("warning: %s", e.text);
 	}

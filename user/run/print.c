@@ -27,7 +27,8 @@
 /* As a shell reads it. */
 static void put_word(FILE *f, const char *word)
 {
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=%@:,./";
+	static const char plain[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=%@:,./";
 
 	if (*word && word[strspn(word, plain)] == '\0') {
 		(void)fprintf(f, " %s", word);
@@ -39,7 +40,8 @@ static void put_word(FILE *f, const char *word)
 	(void)fputc('\'', f);
 }
 
-/* Of a program that ended by itself too soon for a verdict: the command that starts it as often as it takes; else NULL. The caller's. */
+/* Of a program that ended by itself too soon for a verdict: the command that starts it as often as
+ * it takes; else NULL. The caller's. */
 static char *command_again(const struct run *r)
 {
 	const struct run_options *o = &r->options;
@@ -47,8 +49,8 @@ static char *command_again(const struct run *r)
 	size_t size;
 	FILE *f;
 
-	if (o->kind != RUN_LAUNCH || o->runs || o->repeat || r->terminated || r->interrupted || !r->n_runner_points || run_exit_status(r) != 0 ||
-	    r->profile.runtime_ns >= SHORT_RUN_NS)
+	if (o->kind != RUN_LAUNCH || o->runs || o->repeat || r->terminated || r->interrupted ||
+	    !r->n_runner_points || run_exit_status(r) != 0 || r->profile.runtime_ns >= SHORT_RUN_NS)
 		return NULL;
 	f = open_memstream(&text, &size);
 	if (!f)
@@ -70,12 +72,14 @@ static size_t object_of(const struct run *r, const char *location)
 	struct addr_range first;
 	size_t n;
 
-	if (code_map_intervals(r->code, location, &first, 1, &n) < 0 || ABI_CODE_OBJECT(first.lo) >= code_map_count(r->code))
+	if (code_map_intervals(r->code, location, &first, 1, &n) < 0 ||
+	    ABI_CODE_OBJECT(first.lo) >= code_map_count(r->code))
 		return SIZE_MAX;
 	return ABI_CODE_OBJECT(first.lo);
 }
 
-/* Of a run that began with a wrapper: the executable with the most samples, in words; else NULL. The caller's. */
+/* Of a run that began with a wrapper: the executable with the most samples, in words; else NULL.
+ * The caller's. */
 static char *program_of_wrapper(const struct run *r)
 {
 	size_t n = code_map_count(r->code), best = SIZE_MAX;
@@ -100,13 +104,14 @@ static char *program_of_wrapper(const struct run *r)
 	/* The first one is the wrapper itself. */
 	if (best == SIZE_MAX || best == 0)
 		return NULL;
-	return asprintf(&text, "%s started %s, which has %.0f %% of the samples in scope", r->path, code_map_path(r->code, best),
-			100 * (double)samples[best] / (double)all) < 0
+	return asprintf(&text, "%s started %s, which has %.0f %% of the samples in scope", r->path,
+			code_map_path(r->code, best), 100 * (double)samples[best] / (double)all) < 0
 		       ? NULL
 		       : text;
 }
 
-/* The files whose functions are called after their place, with their build ids; NULL: none. The caller's. */
+/* The files whose functions are called after their place, with their build ids; NULL: none. The
+ * caller's. */
 static char *stripped_files(const struct run *r)
 {
 	size_t found[MOST_STRIPPED], n = 0, size;
@@ -127,7 +132,8 @@ static char *stripped_files(const struct run *r)
 		const struct elf_object *elf = code_map_elf(r->code, found[i], NULL);
 		const char *id = elf ? elf_object_build_id(elf) : NULL;
 
-		(void)fprintf(f, "%s%s%s%s%s", i ? ", " : "", code_map_path(r->code, found[i]), id ? " (build id " : "", id ? id : "", id ? ")" : "");
+		(void)fprintf(f, "%s%s%s%s%s", i ? ", " : "", code_map_path(r->code, found[i]),
+			      id ? " (build id " : "", id ? id : "", id ? ")" : "");
 	}
 	if (f && fclose(f) == 0)
 		return text;
@@ -199,7 +205,8 @@ int run_print_report(struct run *r)
 	if (r->options.no_report)
 		return 0;
 	if (analyse(&r->profile, r->options.seed, &a) < 0)
-		return log_error("out of memory for the report; the profile is in %s", r->options.output);
+		return log_error("out of memory for the report; the profile is in %s",
+				 r->options.output);
 	runner_get_status(r->runner, &s);
 	(void)code_map_without_names(r->code, &without, &by_function);
 	struct report_hints h = {
@@ -222,7 +229,9 @@ int run_print_report(struct run *r)
 		return log_error("%s; the profile is in %s", e.text, r->options.output);
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return 0;
-	(void)log_error("cannot write the report to standard output: %s; `cozbpf report %s` prints it again", strerror(errno), r->options.output);
+	(void)log_error("cannot write the report to standard output: %s; `cozbpf report %s` prints "
+			"it again",
+			strerror(errno), r->options.output);
 	clearerr(stdout);
 	return EXIT_OURS;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A run without a progress point measures nothing. What it is good for: it finds out what a point could be. */
+/* A run without a progress point measures nothing. What it is good for: it finds out what a point
+ * could be. */
 #include "run/run.h"
 
 #include "base/clock.h"
@@ -10,11 +11,12 @@
 #define SETTLE_NS NSEC_PER_SEC /* what a program does first is seldom what it is for */
 #define MOST_OF_A_KIND 6
 
-/* System-wide there is no one process, programs that are measured from end to end need no point, and who wants no report gets none. */
+/* System-wide there is no one process, programs that are measured from end to end need no point,
+ * and who wants no report gets none. */
 static bool may_propose(const struct run *r)
 {
-	return r->options.n_points == 0 && !r->options.runs && r->options.kind != RUN_SYSTEM && r->n_runner_points == 0 && !r->options.no_report &&
-	       !r->purpose->no_file;
+	return r->options.n_points == 0 && !r->options.runs && r->options.kind != RUN_SYSTEM &&
+	       r->n_runner_points == 0 && !r->options.no_report && !r->purpose->no_file;
 }
 
 void run_propose_end(struct run *r)
@@ -28,7 +30,9 @@ void run_propose_end(struct run *r)
 
 void run_propose_step(struct run *r, uint64_t now, uint64_t *ret_next)
 {
-	pid_t pid = r->target ? target_pid(r->target) : r->options.scope.n_pids ? r->options.scope.pids[0] : 0;
+	pid_t pid = r->target		      ? target_pid(r->target)
+		    : r->options.scope.n_pids ? r->options.scope.pids[0]
+					      : 0;
 	uint64_t next = r->start_ns + r->options.delay_ns + SETTLE_NS;
 	int err = 0;
 

@@ -44,7 +44,10 @@ static char *join_command(char *const *argv)
 
 static const char *payer_name(enum abi_payer payer)
 {
-	static const char *const names[] = {[ABI_PAY_NONE] = "none", [ABI_PAY_SLEEP] = "sleep", [ABI_PAY_HOLD] = "hold", [ABI_PAY_SPIN] = "spin"};
+	static const char *const names[] = {[ABI_PAY_NONE] = "none",
+					    [ABI_PAY_SLEEP] = "sleep",
+					    [ABI_PAY_HOLD] = "hold",
+					    [ABI_PAY_SPIN] = "spin"};
 
 	return names[payer];
 }
@@ -88,13 +91,17 @@ int run_write_startup(struct run *r, struct error *e)
 		.pay = strdup(payer_name(r->payer)),
 		.fallback = r->fallback[0] ? strdup(r->fallback) : NULL,
 		.shared = copy(r->shared),
-		.inject = r->options.kind == RUN_LAUNCH ? NULL : strdup(run_inject_name(r->options.scope.inject)),
-		.granularity = strdup(code_map_by_function(r->code) && !r->wrapper ? "function" : "line"),
+		.inject = r->options.kind == RUN_LAUNCH
+				  ? NULL
+				  : strdup(run_inject_name(r->options.scope.inject)),
+		.granularity =
+			strdup(code_map_by_function(r->code) && !r->wrapper ? "function" : "line"),
 		.attribution = strdup(run_attribution_name(r->options.attribution)),
 		.seed = r->options.seed,
 		.period_ns = session_period_ns(r->session),
 	};
-	session_overheads(r->session, &s->pay_overhead_ns, &s->hit_overhead_ns, &s->tick_overhead_ns);
+	session_overheads(r->session, &s->pay_overhead_ns, &s->hit_overhead_ns,
+			  &s->tick_overhead_ns);
 	r->profile.runs = s;
 	r->profile.n_runs = 1;
 	if (!r->writer)
@@ -105,10 +112,12 @@ int run_write_startup(struct run *r, struct error *e)
 		r->write_error = err;
 		return 0;
 	}
-	return err < 0 ? fail(e, -err, "cannot write %s: %s", r->options.output, strerror(-err)) : 0;
+	return err < 0 ? fail(e, -err, "cannot write %s: %s", r->options.output, strerror(-err))
+		       : 0;
 }
 
-int run_keep(struct profile *p, const struct profile_experiment *x, const struct profile_point *points, size_t n_points)
+int run_keep(struct profile *p, const struct profile_experiment *x,
+	     const struct profile_point *points, size_t n_points)
 {
 	struct profile_run_experiment *kept;
 	size_t n = p->n_experiments;
@@ -116,7 +125,8 @@ int run_keep(struct profile *p, const struct profile_experiment *x, const struct
 	if (array_room(p->experiments, n) < 0)
 		return -ENOMEM;
 	kept = &p->experiments[n];
-	*kept = (struct profile_run_experiment){.x = *x, .points = calloc(n_points ? n_points : 1, sizeof(*points))};
+	*kept = (struct profile_run_experiment){
+		.x = *x, .points = calloc(n_points ? n_points : 1, sizeof(*points))};
 	kept->x.selected = copy(x->selected);
 	kept->x.function = copy(x->function);
 	p->n_experiments++;
@@ -133,15 +143,18 @@ int run_keep(struct profile *p, const struct profile_experiment *x, const struct
 	return 0;
 }
 
-int run_sink(void *arg, const struct profile_experiment *x, const struct profile_point *points, size_t n_points)
+int run_sink(void *arg, const struct profile_experiment *x, const struct profile_point *points,
+	     size_t n_points)
 {
 	struct run *r = arg;
 
-	/* Threads were held in it that sleep from the next experiment on. Its effect would make the report refuse the whole line. */
+	/* Threads were held in it that sleep from the next experiment on. Its effect would make the
+	 * report refuse the whole line. */
 	if (run_inject_came(r, x))
 		return 0;
 	run_stop_if_experiment(r, points, n_points);
-	/* A full disk costs the file's rest, not the report: what is kept in memory is all of the run. */
+	/* A full disk costs the file's rest, not the report: what is kept in memory is all of the
+	 * run. */
 	if (!r->write_error && r->injection.mode != RUN_INJECT_TRIAL)
 		r->write_error = profile_write_experiment(r->writer, x, points, n_points);
 	return run_keep(&r->profile, x, points, n_points);
@@ -149,10 +162,13 @@ int run_sink(void *arg, const struct profile_experiment *x, const struct profile
 
 void run_keep_trial(struct run *r, bool keep)
 {
-	struct profile *p = &r->profile, dropped = {.experiments = p->experiments, .n_experiments = p->n_experiments};
+	struct profile *p = &r->profile,
+		       dropped = {.experiments = p->experiments, .n_experiments = p->n_experiments};
 
 	for (size_t i = 0; keep && !r->write_error && i < p->n_experiments; i++)
-		r->write_error = profile_write_experiment(r->writer, &p->experiments[i].x, p->experiments[i].points, p->experiments[i].n_points);
+		r->write_error = profile_write_experiment(r->writer, &p->experiments[i].x,
+							  p->experiments[i].points,
+							  p->experiments[i].n_points);
 	if (keep)
 		return;
 	p->experiments = NULL;
@@ -173,14 +189,16 @@ void run_close_profile(struct run *r)
 bool run_say_write_error(struct run *r)
 {
 	if (r->write_error && !r->said_write_error) {
-		(void)log_error("cannot write %s: %s; it has the run up to here, the report at the end has all of it", r->options.output,
-				strerror(-r->write_error));
+		(void)log_error("cannot write %s: %s; it has the run up to here, the report at the "
+				"end has all of it",
+				r->options.output, strerror(-r->write_error));
 		r->said_write_error = true;
 	}
 	return r->write_error != 0;
 }
 
-/* In which the program was stopped, or nothing was sampled: what runs only in a part of the run is told by how much of it was sampled. */
+/* In which the program was stopped, or nothing was sampled: what runs only in a part of the run is
+ * told by how much of it was sampled. */
 static uint64_t left_out_ns(const struct run *r)
 {
 	struct runner_status status = {0};

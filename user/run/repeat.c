@@ -24,8 +24,11 @@ int repeat_init(struct repeat *x, const struct run_options *o, struct error *e)
 	if (o->n_points)
 		return fail(e, EINVAL, "--runs measures whole runs: leave out -p, or --runs");
 	if (o->duration_ns)
-		return fail(e, EINVAL, "--runs measures until the program ends by itself: leave out --duration, or --runs");
-	if (plan_init(&x->plan, o->seed, o->fixed_speedup, o->zero_share, o->grid, o->n_grid, 0) < 0)
+		return fail(e, EINVAL,
+			    "--runs measures until the program ends by itself: leave out "
+			    "--duration, or --runs");
+	if (plan_init(&x->plan, o->seed, o->fixed_speedup, o->zero_share, o->grid, o->n_grid, 0) <
+	    0)
 		return fail(e, ENOMEM, "out of memory");
 	return 0;
 }
@@ -88,7 +91,8 @@ static void look(struct repeat *x, struct run *r)
 
 	runner_get_status(r->runner, &status);
 	x->visits_per_s = status.visits_per_s;
-	if ((r->options.until_ci <= 0 && r->options.quiet) || analyse(&x->all, x->first_seed, &a) < 0)
+	if ((r->options.until_ci <= 0 && r->options.quiet) ||
+	    analyse(&x->all, x->first_seed, &a) < 0)
 		return; /* no memory now: the next look may have some */
 	x->certainty = certainty_of(&a, r->options.until_ci, a.elapsed_ns / (double)NSEC_PER_SEC);
 	analysis_free(&a);
@@ -101,7 +105,8 @@ static bool is_over(const struct repeat *x, const struct run_options *o)
 {
 	if (o->runs)
 		return x->done >= o->runs;
-	return x->done >= o->repeat || (o->until_ci > 0 && x->certainty.reached) || (x->last_ns && clock_monotonic_ns() + LEAST_RUN_NS >= x->last_ns);
+	return x->done >= o->repeat || (o->until_ci > 0 && x->certainty.reached) ||
+	       (x->last_ns && clock_monotonic_ns() + LEAST_RUN_NS >= x->last_ns);
 }
 
 int repeat_keep(struct repeat *x, struct run *r, struct error *e)
@@ -121,5 +126,6 @@ int repeat_keep(struct repeat *x, struct run *r, struct error *e)
 
 bool repeat_is_over(const struct repeat *x, const struct run *r)
 {
-	return x->over || r->interrupted || r->terminated || r->write_error || run_exit_status(r) != 0;
+	return x->over || r->interrupted || r->terminated || r->write_error ||
+	       run_exit_status(r) != 0;
 }

@@ -24,7 +24,8 @@ bool run_scope_is_many(const struct run *r)
 	const struct scope_options *o = &r->options.scope;
 
 	/* Of --sync pthread the calls of one process are seen. */
-	return r->options.kind != RUN_LAUNCH || (r->options.sync != RUN_SYNC_PTHREAD && (o->follow != FOLLOW_EXEC || o->only));
+	return r->options.kind != RUN_LAUNCH ||
+	       (r->options.sync != RUN_SYNC_PTHREAD && (o->follow != FOLLOW_EXEC || o->only));
 }
 
 static int add_found(struct run_scope *s, pid_t pid)
@@ -42,7 +43,8 @@ static bool only(const struct run *r, pid_t pid)
 {
 	_cleanup_free_ char *path = NULL;
 
-	return !r->options.scope.only || (process_executable(pid, &path) == 0 && process_path_matches(r->options.scope.only, path));
+	return !r->options.scope.only || (process_executable(pid, &path) == 0 &&
+					  process_path_matches(r->options.scope.only, path));
 }
 
 unsigned int run_scope_wanted(const struct run *r, pid_t pid, unsigned int has)
@@ -97,7 +99,8 @@ static int open_pids(struct run *r, struct error *e)
 
 		if (err < 0)
 			return err;
-		if (epoll_ctl(s->ends, EPOLL_CTL_ADD, s->pidfds[s->n_pids], &ev) < 0 || add_found(s, o->pids[s->n_pids]) < 0) {
+		if (epoll_ctl(s->ends, EPOLL_CTL_ADD, s->pidfds[s->n_pids], &ev) < 0 ||
+		    add_found(s, o->pids[s->n_pids]) < 0) {
 			s->n_pids++;
 			return fail(e, ENOMEM, "out of memory");
 		}
@@ -115,10 +118,12 @@ static int name_executable(struct run *r, struct error *e)
 	int err = process_executable(first, &path);
 
 	if (err < 0)
-		return fail(e, -err, "cannot read the executable of process %d: %s", (int)first, strerror(-err));
+		return fail(e, -err, "cannot read the executable of process %d: %s", (int)first,
+			    strerror(-err));
 	err = file_rights_of_process(first, &rights);
 	if (err < 0)
-		return fail(e, -err, "cannot read the user of process %d: %s", (int)first, strerror(-err));
+		return fail(e, -err, "cannot read the user of process %d: %s", (int)first,
+			    strerror(-err));
 	proc_path(link, first, "exe");
 	file_rights_set_usual(rights.uid, rights.gid, rights.groups, rights.n_groups);
 	r->path = strdup(process_file_path(path, link));
@@ -196,8 +201,8 @@ static int find_child(pid_t pid, void *arg)
 	struct process_facts f;
 	unsigned int flags;
 
-	if (session_flags(d->run->session, pid, &flags) == 0 || process_read(pid, &f) < 0 || pid == getpid() ||
-	    session_flags(d->run->session, f.parent, &flags) < 0)
+	if (session_flags(d->run->session, pid, &flags) == 0 || process_read(pid, &f) < 0 ||
+	    pid == getpid() || session_flags(d->run->session, f.parent, &flags) < 0)
 		return 0;
 	d->added++;
 	return run_scope_settle(d->run, pid, d->e);
@@ -214,13 +219,16 @@ int run_scope_enter(struct run *r, struct error *e)
 	/* Children that a process has from now on are entered by the kernel's side. */
 	do {
 		d.added = 0;
-		if (err == 0 && r->options.kind == RUN_ATTACH && r->options.scope.follow == FOLLOW_ALL)
+		if (err == 0 && r->options.kind == RUN_ATTACH &&
+		    r->options.scope.follow == FOLLOW_ALL)
 			err = process_each(find_child, &d);
 	} while (err == 0 && d.added);
 	for (size_t i = 0; err == 0 && i < s->n_pids; i++) {
 		pid_t pid = r->options.scope.pids[i];
 		unsigned int flags;
-		int look = session_flags(r->session, pid, &flags) == 0 && flags & ABI_PROC_IN ? session_look(r->session, pid, e) : 0;
+		int look = session_flags(r->session, pid, &flags) == 0 && flags & ABI_PROC_IN
+				   ? session_look(r->session, pid, e)
+				   : 0;
 
 		if (process_has_ended(s->pidfds[i]))
 			err = fail(e, ESRCH, "process %d ended while we attached", (int)pid);

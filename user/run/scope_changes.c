@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What becomes of processes while the run goes on: they start other programs, load libraries, join, leave, end. */
+/* What becomes of processes while the run goes on: they start other programs, load libraries, join,
+ * leave, end. */
 #include "run/run.h"
 #include "run/scope_private.h"
 
@@ -13,8 +14,11 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 
-#define LOOK_FIRST_NS (5 * NSEC_PER_MSEC)  /* libraries are mapped right after exec, and some later: look less and less often ... */
-#define LOOK_LAST_NS (200 * NSEC_PER_MSEC) /* ... and from here on in turn with all other processes */
+#define LOOK_FIRST_NS                                                                           \
+	(5 * NSEC_PER_MSEC) /* libraries are mapped right after exec, and some later: look less \
+			       and less often ... */
+#define LOOK_LAST_NS \
+	(200 * NSEC_PER_MSEC) /* ... and from here on in turn with all other processes */
 #define ROUND_NS (200 * NSEC_PER_MSEC)
 #define ROUND_LOOKS 8		   /* of a round: reading a process's mappings takes some 0.1 ms */
 #define SCAN_NS (1 * NSEC_PER_SEC) /* what changes without an exec: user, name, control group */
@@ -38,7 +42,8 @@ void run_scope_look(struct run *r, pid_t pid, uint64_t when)
 	look_later(r->scope, pid, when > LOOK_FIRST_NS ? when - LOOK_FIRST_NS : 0);
 }
 
-/* A program that --only names may fork before we have read of its exec: its child was entered as what the parent still was. */
+/* A program that --only names may fork before we have read of its exec: its child was entered as
+ * what the parent still was. */
 static int settle_left_out(struct run *r, struct error *e)
 {
 	_cleanup_free_ struct session_process *all = NULL;
@@ -58,7 +63,8 @@ static int on_exec(struct run *r, pid_t pid, uint64_t now, struct error *e)
 	unsigned int flags;
 	int err;
 
-	/* It has ended since, or its number would be in the map; by now that may be a stranger's. */
+	/* It has ended since, or its number would be in the map; by now that may be a stranger's.
+	 */
 	if (r->options.kind != RUN_SYSTEM && session_flags(r->session, pid, &flags) < 0)
 		return 0;
 	if (r->options.kind != RUN_SYSTEM && r->options.scope.follow == FOLLOW_NONE) {
@@ -123,7 +129,8 @@ static int look_for_new(pid_t pid, void *arg)
 	struct descent *d = arg;
 	unsigned int has = 0;
 
-	if (pid == getpid() || session_flags(d->run->session, pid, &has) == 0 || !(run_scope_wanted(d->run, pid, 0) & ABI_PROC_IN))
+	if (pid == getpid() || session_flags(d->run->session, pid, &has) == 0 ||
+	    !(run_scope_wanted(d->run, pid, 0) & ABI_PROC_IN))
 		return 0;
 	return run_scope_settle(d->run, pid, d->e);
 }

@@ -43,5 +43,6 @@ struct descent {
 unsigned int run_scope_wanted(const struct run *r, pid_t pid, unsigned int has);
 /* Enters @pid as it is to be, or has it leave. */
 int run_scope_settle(struct run *r, pid_t pid, struct error *e);
-/* Of a process in scope: its executable and its mappings. What ends meanwhile, or may not be read, is no failure of the run's. */
+/* Of a process in scope: its executable and its mappings. What ends meanwhile, or may not be read,
+ * is no failure of the run's. */
 void run_scope_read(struct run *r, pid_t pid);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The steps before the program runs: what pauses threads, where it is seen who waits for whom (--sync), what is opened. */
+/* The steps before the program runs: what pauses threads, where it is seen who waits for whom
+ * (--sync), what is opened. */
 #include "run/run.h"
 
 #include "base/cleanup.h"
@@ -33,19 +34,22 @@
 /* Where experiments take a part of the time only, many short ones say more. */
 #define SHORTEST_IN_BURST_NS (20 * NSEC_PER_MSEC)
 
-/* Does the kernel give the program of @path other rights than its starter has? The dynamic linker then preloads no
- * library, and descriptors would be open in it that it knows nothing of (user/shim/handover.c has the same rule). */
+/* Does the kernel give the program of @path other rights than its starter has? The dynamic linker
+ * then preloads no library, and descriptors would be open in it that it knows nothing of
+ * (user/shim/handover.c has the same rule). */
 static bool has_own_rights(const char *path)
 {
 	struct stat st;
 
-	return stat(path, &st) < 0 || st.st_mode & (S_ISUID | S_ISGID) || getxattr(path, "security.capability", NULL, 0) > 0;
+	return stat(path, &st) < 0 || st.st_mode & (S_ISUID | S_ISGID) ||
+	       getxattr(path, "security.capability", NULL, 0) > 0;
 }
 
 int run_look_at_program(struct run *r, struct error *e)
 {
 	_cleanup_elf_object_ struct elf_object *o = NULL;
-	int err = r->by_script ? elf_object_open_named(NULL, r->path, &o, e) : elf_object_open(r->path, &o, e);
+	int err = r->by_script ? elf_object_open_named(NULL, r->path, &o, e)
+			       : elf_object_open(r->path, &o, e);
 
 	if (err < 0)
 		return err;
@@ -53,7 +57,8 @@ int run_look_at_program(struct run *r, struct error *e)
 	r->own_rights = has_own_rights(r->path);
 	if (r->own_rights && r->options.sync == RUN_SYNC_PTHREAD)
 		return fail(e, EOPNOTSUPP,
-			    "%s has rights of its own (set-uid, set-gid or capabilities), so the library that --sync pthread "
+			    "%s has rights of its own (set-uid, set-gid or capabilities), so the "
+			    "library that --sync pthread "
 			    "takes cannot be loaded into it; use --sync sched",
 			    r->path);
 	return 0;
@@ -64,11 +69,14 @@ static enum run_inject_mode inject_mode(const struct run *r, bool work)
 {
 	enum run_inject asked = r->options.scope.inject;
 
-	/* The library cannot be loaded into static executables, and those with rights of their own. The one that is launched gets a handler at once.
-	 * Those that a dynamic program starts are held, and get one when a thread of theirs should have slept. With --sync pthread a handler would be
-	 * of little use. */
+	/* The library cannot be loaded into static executables, and those with rights of their own.
+	 * The one that is launched gets a handler at once. Those that a dynamic program starts are
+	 * held, and get one when a thread of theirs should have slept. With --sync pthread a
+	 * handler would be of little use. */
 	if (r->options.kind == RUN_LAUNCH && r->options.sync == RUN_SYNC_SCHED)
-		return !r->dynamic || r->own_rights ? RUN_INJECT_ALL : work && r->scope ? RUN_INJECT_HELD : RUN_INJECT_NONE;
+		return !r->dynamic || r->own_rights ? RUN_INJECT_ALL
+		       : work && r->scope	    ? RUN_INJECT_HELD
+						    : RUN_INJECT_NONE;
 	if (r->options.kind == RUN_LAUNCH)
 		return RUN_INJECT_NONE;
 	if (asked == INJECT_NEVER)
@@ -78,45 +86,63 @@ static enum run_inject_mode inject_mode(const struct run *r, bool work)
 
 int run_choose_payer(struct run *r, struct error *e)
 {
-	static const enum abi_payer payers[] = {[RUN_PAY_SLEEP] = ABI_PAY_SLEEP, [RUN_PAY_HOLD] = ABI_PAY_HOLD, [RUN_PAY_SPIN] = ABI_PAY_SPIN};
+	static const enum abi_payer payers[] = {[RUN_PAY_SLEEP] = ABI_PAY_SLEEP,
+						[RUN_PAY_HOLD] = ABI_PAY_HOLD,
+						[RUN_PAY_SPIN] = ABI_PAY_SPIN};
 	/* Loading the programs says what a user without privileges lacks. */
 	bool work = feature_usable("task_work", r->options.disabled) ||
-		    (feature_denied("task_work") && !feature_disabled("task_work", r->options.disabled));
-	/* Held, a thread keeps a CPU from those that wait for it, which only the scheduler knows of. */
+		    (feature_denied("task_work") &&
+		     !feature_disabled("task_work", r->options.disabled));
+	/* Held, a thread keeps a CPU from those that wait for it, which only the scheduler knows
+	 * of. */
 	bool keep_cpu = work && (r->options.sync == RUN_SYNC_SCHED || !r->dynamic);
 
 	r->injection.held_else = work;
 	r->injection.mode = inject_mode(r, work);
 	if (r->options.kind != RUN_LAUNCH && !work && r->injection.mode == RUN_INJECT_NONE)
 		return fail(e, EOPNOTSUPP,
-			    "this kernel cannot pause a process that runs already: that takes BPF task work (Linux 6.18), or a signal handler in "
+			    "this kernel cannot pause a process that runs already: that takes BPF "
+			    "task work (Linux 6.18), or a signal handler in "
 			    "the process, which --inject=auto puts there until the end of the run");
 	r->preload = r->dynamic && !r->own_rights && r->options.kind == RUN_LAUNCH;
-	/* By the truth suite hold is the most exact payer, so it is the default wherever the kernel has it; elsewhere spin, which keeps the CPU as
-	 * well. A thread that sleeps a pause leaves its CPU to others, which is wrong as soon as there are more of them than CPUs. */
+	/* By the truth suite hold is the most exact payer, so it is the default wherever the kernel
+	 * has it; elsewhere spin, which keeps the CPU as well. A thread that sleeps a pause leaves
+	 * its CPU to others, which is wrong as soon as there are more of them than CPUs. */
 	r->payer = r->options.pay != RUN_PAY_AUTO      ? payers[r->options.pay]
 		   : keep_cpu			       ? ABI_PAY_HOLD
 		   : r->options.sync == RUN_SYNC_SCHED ? ABI_PAY_SPIN
 						       : ABI_PAY_SLEEP;
 	if (r->payer == ABI_PAY_HOLD && !work)
-		return fail(e, EOPNOTSUPP, "--pay hold needs BPF task work (Linux 6.18), which this kernel lacks; use --pay spin");
-	if (r->payer != ABI_PAY_HOLD && !r->dynamic && r->options.kind == RUN_LAUNCH && r->injection.mode == RUN_INJECT_NONE)
-		return fail(e, EOPNOTSUPP, "%s is a static executable: --sync pthread cannot have a signal handler in it; %s", r->path,
-			    work ? "use --pay hold" : "Linux 6.18 can hold its threads, this kernel cannot");
+		return fail(e, EOPNOTSUPP,
+			    "--pay hold needs BPF task work (Linux 6.18), which this kernel lacks; "
+			    "use --pay spin");
+	if (r->payer != ABI_PAY_HOLD && !r->dynamic && r->options.kind == RUN_LAUNCH &&
+	    r->injection.mode == RUN_INJECT_NONE)
+		return fail(e, EOPNOTSUPP,
+			    "%s is a static executable: --sync pthread cannot have a signal "
+			    "handler in it; %s",
+			    r->path,
+			    work ? "use --pay hold"
+				 : "Linux 6.18 can hold its threads, this kernel cannot");
 	if (!work)
-		(void)snprintf(
-			r->fallback, sizeof(r->fallback),
-			"no BPF task work on this kernel: threads start paying at their next tick in user mode, or at the end of a system call%s",
-			r->injection.mode != RUN_INJECT_NONE ? ", in an injected handler" : "");
-	else if (r->payer != ABI_PAY_HOLD && r->options.sync == RUN_SYNC_SCHED && !feature_usable("send_signal_task", r->options.disabled))
-		(void)snprintf(r->fallback, sizeof(r->fallback), "no bpf_send_signal_task on this kernel: payment signals by bpf_send_signal_thread");
+		(void)snprintf(r->fallback, sizeof(r->fallback),
+			       "no BPF task work on this kernel: threads start paying at their "
+			       "next tick in user mode, or at the end of a system call%s",
+			       r->injection.mode != RUN_INJECT_NONE ? ", in an injected handler"
+								    : "");
+	else if (r->payer != ABI_PAY_HOLD && r->options.sync == RUN_SYNC_SCHED &&
+		 !feature_usable("send_signal_task", r->options.disabled))
+		(void)snprintf(r->fallback, sizeof(r->fallback),
+			       "no bpf_send_signal_task on this kernel: payment signals by "
+			       "bpf_send_signal_thread");
 	return 0;
 }
 
 int run_choose_waits(struct run *r, struct error *e)
 {
 	const struct run_options *o = &r->options;
-	unsigned int named = o->fixed_line ? wait_of(o->fixed_line, NULL) : 0, kinds = WAITS_ALL & ~1U;
+	unsigned int named = o->fixed_line ? wait_of(o->fixed_line, NULL) : 0,
+		     kinds = WAITS_ALL & ~1U;
 	bool asked = o->what > 1U || named;
 	const char *missing = NULL;
 
@@ -125,14 +151,16 @@ int run_choose_waits(struct run *r, struct error *e)
 	else if (o->attribution != RUN_FIRST)
 		missing = "--attribution inclusive is for lines that run";
 	else if (!feature_usable("task_work", o->disabled) && !feature_denied("task_work"))
-		missing = "where a thread waited takes BPF task work to find out (Linux 6.18), which this kernel lacks";
+		missing = "where a thread waited takes BPF task work to find out (Linux 6.18), "
+			  "which this kernel lacks";
 	if (missing && asked)
 		return fail(e, EOPNOTSUPP, "waits cannot be tried here: %s", missing);
 	if (r->payer != ABI_PAY_HOLD || r->purpose->slows) {
 		if (named == WAIT_CPU || (o->what & 1U << WAIT_CPU && o->what != WAITS_ALL))
 			return fail(e, EOPNOTSUPP, "waiting for a CPU cannot be tried here: %s",
 				    r->purpose->slows ? "validate cannot make such waits longer"
-						      : "a thread that sleeps its pause leaves its CPU to others; use --pay hold");
+						      : "a thread that sleeps its pause leaves its "
+							"CPU to others; use --pay hold");
 		kinds &= ~(1U << WAIT_CPU);
 	}
 	/* A whole run as one experiment (--runs) is mostly too short to show which waits matter. */
@@ -143,10 +171,12 @@ int run_choose_waits(struct run *r, struct error *e)
 unsigned int run_rate(const struct run *r)
 {
 	const struct run_options *o = &r->options;
-	bool executes = o->fixed_line ? !wait_of(o->fixed_line, NULL) : o->what == 0 || o->what & 1U;
+	bool executes =
+		o->fixed_line ? !wait_of(o->fixed_line, NULL) : o->what == 0 || o->what & 1U;
 
 	/* Percentiles of latencies are blurred by the distance of samples. */
-	return o->rate_hz || executes || o->n_latencies ? (unsigned int)o->rate_hz : SESSION_RATE_LEAST;
+	return o->rate_hz || executes || o->n_latencies ? (unsigned int)o->rate_hz
+							: SESSION_RATE_LEAST;
 }
 
 int run_choose_sync(struct run *r, struct error *e)
@@ -155,26 +185,34 @@ int run_choose_sync(struct run *r, struct error *e)
 		if (!r->dynamic)
 			r->calls = RUN_CALLS_EXECUTABLE;
 		else
-			r->calls = feature_usable("sync_sites", r->options.disabled) ? RUN_CALLS_SHIM : RUN_CALLS_LIBRARIES;
+			r->calls = feature_usable("sync_sites", r->options.disabled)
+					   ? RUN_CALLS_SHIM
+					   : RUN_CALLS_LIBRARIES;
 		if (r->calls != RUN_CALLS_SHIM && !r->fallback[0])
 			(void)snprintf(r->fallback, sizeof(r->fallback),
-				       "no wrapped pthread calls: probes on the calls themselves, which slow every one of them down");
+				       "no wrapped pthread calls: probes on the calls themselves, "
+				       "which slow every one of them down");
 		return 0;
 	}
 	/* Loading the programs says what a user without privileges lacks. */
 	if (feature_denied("sched_switch"))
 		return 0;
-	if (!feature_usable("sched_switch", r->options.disabled) || !feature_usable("sched_waking", r->options.disabled))
+	if (!feature_usable("sched_switch", r->options.disabled) ||
+	    !feature_usable("sched_waking", r->options.disabled))
 		return fail(e, EOPNOTSUPP,
-			    "--sync sched needs BTF tracepoints on the scheduler (Linux 5.5; `cozbpf check` says why they cannot "
+			    "--sync sched needs BTF tracepoints on the scheduler (Linux 5.5; "
+			    "`cozbpf check` says why they cannot "
 			    "be used here); use --sync pthread");
 	return 0;
 }
 
-/* Does the program come with the system, as shells and interpreters do? Such a one may only start what is to be profiled. */
+/* Does the program come with the system, as shells and interpreters do? Such a one may only start
+ * what is to be profiled. */
 static bool of_the_system(const char *path)
 {
-	static const char *const places[] = {"/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/local/bin/", "/usr/lib/", "/usr/libexec/"};
+	static const char *const places[] = {"/bin/",	     "/sbin/",		"/usr/bin/",
+					     "/usr/sbin/",   "/usr/local/bin/", "/usr/lib/",
+					     "/usr/libexec/"};
 	_cleanup_free_ char *real = realpath(path, NULL);
 
 	for (size_t i = 0; real && i < sizeof(places) / sizeof(*places); i++)
@@ -189,7 +227,8 @@ static bool may_be_wrapper(const struct run *r)
 
 	if (r->options.kind != RUN_LAUNCH)
 		return true;
-	return r->scope && o->follow == FOLLOW_ALL && (o->follow_given || o->only || of_the_system(r->path));
+	return r->scope && o->follow == FOLLOW_ALL &&
+	       (o->follow_given || o->only || of_the_system(r->path));
 }
 
 static int open_code(struct run *r, struct error *e)
@@ -226,8 +265,11 @@ void run_say_granularity(const struct run *r)
 
 	if (r->wrapper || (r->repeat && r->repeat->done))
 		return;
-	if (r->options.granularity == RUN_BY_EITHER && code_map_in_scope(r->code, 0) && code_map_by_function(r->code))
-		(void)log_error("%s: no line information: trying functions instead of lines; build it with -g for lines", r->path);
+	if (r->options.granularity == RUN_BY_EITHER && code_map_in_scope(r->code, 0) &&
+	    code_map_by_function(r->code))
+		(void)log_error("%s: no line information: trying functions instead of lines; build "
+				"it with -g for lines",
+				r->path);
 	if (code_map_by_function(r->code) && elf_object_symbol_problem(o))
 		(void)log_error("%s", elf_object_symbol_problem(o));
 }
@@ -244,15 +286,16 @@ static int check_target(const struct run *r, uint64_t function, bool by_line, st
 	if (!names.n || r->options.shared_code)
 		return 0;
 	text = elf_names_join(&names, NULL);
-	return fail(
-		e, ENOTUNIQ,
-		"--fixed-line %s: it is in code that %s share (functions that were folded, or aliases), and which of them runs cannot be told apart; "
-		"add --shared-code to try them together",
-		r->options.fixed_line, text ? text : "several functions");
+	return fail(e, ENOTUNIQ,
+		    "--fixed-line %s: it is in code that %s share (functions that were folded, or "
+		    "aliases), and which of them runs cannot be told apart; "
+		    "add --shared-code to try them together",
+		    r->options.fixed_line, text ? text : "several functions");
 }
 
 /* Of a line that was folded into another one nothing is ever sampled. */
-static int check_sampled_as(const struct run *r, const struct point_spec *p, uint64_t addr, struct error *e)
+static int check_sampled_as(const struct run *r, const struct point_spec *p, uint64_t addr,
+			    struct error *e)
 {
 	struct line_table *lines = code_map_main_lines(r->code);
 	_cleanup_free_ struct addr_range *ranges = NULL;
@@ -260,15 +303,18 @@ static int check_sampled_as(const struct run *r, const struct point_spec *p, uin
 	size_t n;
 
 	(void)line_table_read_file(lines, p->file);
-	if (line_table_ranges(lines, p->file, p->line, &ranges, &n) != -ENOENT || line_table_at(lines, addr, &as) < 0)
+	if (line_table_ranges(lines, p->file, p->line, &ranges, &n) != -ENOENT ||
+	    line_table_at(lines, addr, &as) < 0)
 		return 0;
 	return fail(e, ENOTUNIQ,
-		    "--fixed-line %s: its code was made one with that of %s:%u, by whose name it is sampled; try that line, with --shared-code",
+		    "--fixed-line %s: its code was made one with that of %s:%u, by whose name it "
+		    "is sampled; try that line, with --shared-code",
 		    r->options.fixed_line, as.file, as.line);
 }
 
-/* Refuses a --fixed-line that can never be found, before the program starts. One in another object than the main executable, or in a
- * program that a wrapper starts, cannot be looked up before it is loaded. */
+/* Refuses a --fixed-line that can never be found, before the program starts. One in another object
+ * than the main executable, or in a program that a wrapper starts, cannot be looked up before it is
+ * loaded. */
 static int check_fixed_line(struct run *r, struct error *e)
 {
 	struct line_table *lines = code_map_main_lines(r->code);
@@ -289,13 +335,15 @@ static int check_fixed_line(struct run *r, struct error *e)
 		written = place;
 	}
 	/* A line drawn from the samples of an earlier run was there. */
-	if (!written || !*written || r->options.binaries.n || r->wrapper || (r->repeat && r->repeat->line == r->options.fixed_line))
+	if (!written || !*written || r->options.binaries.n || r->wrapper ||
+	    (r->repeat && r->repeat->line == r->options.fixed_line))
 		return 0;
 	p.name = (char *)written;
 	if (r->options.granularity == RUN_BY_FUNCTION) {
 		p.function = (char *)written;
 		err = elf_object_find_function(o, written, &sym);
-		return err < 0 ? point_no_function(o, &p, "--fixed-line", err, e) : check_target(r, sym.addr, false, e);
+		return err < 0 ? point_no_function(o, &p, "--fixed-line", err, e)
+			       : check_target(r, sym.addr, false, e);
 	}
 	colon = strrchr(written, ':');
 	file = strndup(written, colon ? (size_t)(colon - written) : strlen(written));
@@ -312,8 +360,8 @@ static int check_fixed_line(struct run *r, struct error *e)
 	return err;
 }
 
-/* What takes long before the program can start are two things that need not wait for each other: the kernel verifies our programs, and we
- * open the debug information. */
+/* What takes long before the program can start are two things that need not wait for each other:
+ * the kernel verifies our programs, and we open the debug information. */
 struct opening {
 	const struct session_options *options;
 	struct session *session;
@@ -361,7 +409,8 @@ int run_add_calls(struct run *r, struct error *e)
 	switch (r->calls) {
 	case RUN_CALLS_SHIM:
 		(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", target_image_fd(r->target));
-		return session_sync_shim(r->session, shim_pthread_image, shim_pthread_image_size, path, e);
+		return session_sync_shim(r->session, shim_pthread_image, shim_pthread_image_size,
+					 path, e);
 	case RUN_CALLS_EXECUTABLE:
 		return session_sync_executable(r->session, code_map_main(r->code), e);
 	default:
@@ -395,11 +444,13 @@ int run_open_runner(struct run *r, struct error *e)
 	const char *names[ABI_MAX_POINTS];
 	enum profile_point_kind kinds[ABI_MAX_POINTS];
 	double duty = o->duty < 1 ? o->duty : 0;
-	uint64_t shortest_ns = duty > 0 || o->most_slowdown > 0 ? SHORTEST_IN_BURST_NS : SHORTEST_EXPERIMENT_NS;
+	uint64_t shortest_ns =
+		duty > 0 || o->most_slowdown > 0 ? SHORTEST_IN_BURST_NS : SHORTEST_EXPERIMENT_NS;
 	struct runner_options ro = {
 		.seed = o->seed,
 		.experiment_ns = o->experiment_ns ? o->experiment_ns : EXPERIMENT_NS,
-		/* What is asked for is what is made, and what slows a line is compared with experiments like it. */
+		/* What is asked for is what is made, and what slows a line is compared with
+		   experiments like it. */
 		.visits_per_s = r->repeat ? r->repeat->visits_per_s : 0,
 		.shortest_ns = o->experiment_ns || r->purpose->slows ? 0 : shortest_ns,
 		.cool_off_ns = o->cool_off_ns,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* With the probe in place an experiment at 0 % shows how often the line is visited and how long a visit takes. Its figures are no part of the
- * comparison: the probe may turn out to be too expensive, and go. */
+/* With the probe in place an experiment at 0 % shows how often the line is visited and how long a
+ * visit takes. Its figures are no part of the comparison: the probe may turn out to be too
+ * expensive, and go. */
 
 #include "run/run.h"
 #include "base/cleanup.h"
@@ -31,8 +32,10 @@ static int add_sites(struct point_sites *all, const struct point_sites *more)
 	return 0;
 }
 
-/* Where visits of the line begin, in all objects that have it. -ENOENT and the like: nowhere, @e is about the last that was looked at. */
-static int find_sites(struct run *r, const struct point_spec *p, struct point_sites *ret, struct error *e)
+/* Where visits of the line begin, in all objects that have it. -ENOENT and the like: nowhere, @e is
+ * about the last that was looked at. */
+static int find_sites(struct run *r, const struct point_spec *p, struct point_sites *ret,
+		      struct error *e)
 {
 	int err = -ENOENT;
 
@@ -109,7 +112,8 @@ static void look(struct run *r, uint64_t now)
 	struct error e = {.text = ""};
 
 	s->due_ns = now + LOOK_NS;
-	if (session_backend.intervals(r->session, r->options.fixed_line, intervals, &setup.n_intervals) < 0)
+	if (session_backend.intervals(r->session, r->options.fixed_line, intervals,
+				      &setup.n_intervals) < 0)
 		return;
 	if (setup.n_intervals > BACKEND_MAX_INTERVALS)
 		setup.n_intervals = BACKEND_MAX_INTERVALS;
@@ -118,7 +122,8 @@ static void look(struct run *r, uint64_t now)
 		s->begun_ns = clock_monotonic_ns();
 		return;
 	}
-	(void)snprintf(s->why, sizeof(s->why), "%s", e.text[0] ? e.text : "the probe could not be tried");
+	(void)snprintf(s->why, sizeof(s->why), "%s",
+		       e.text[0] ? e.text : "the probe could not be tried");
 	utf8_make_printable(s->why, utf8_locale()); /* it names an object */
 	by_samples(r);
 }
@@ -148,7 +153,8 @@ bool run_slowing_step(struct run *r, uint64_t now, uint64_t *ret_next)
 {
 	struct run_slowing *s = &r->slowing;
 
-	if (!r->purpose->slows || r->options.slow_by == RUN_SLOW_BY_SAMPLES || s->state == SLOWING_DECIDED)
+	if (!r->purpose->slows || r->options.slow_by == RUN_SLOW_BY_SAMPLES ||
+	    s->state == SLOWING_DECIDED)
 		return true;
 	if (now >= s->due_ns && s->state == SLOWING_LOOKS)
 		look(r, now);
@@ -169,9 +175,12 @@ void run_slowing_print(const struct run *r)
 	for (size_t i = 0; i < r->profile.n_experiments; i++)
 		elapsed_ns += r->profile.experiments[i].x.elapsed;
 	if (r->slowing.by_probe && look_at(r, elapsed_ns, &x) == 0 && x.visits)
-		(void)printf("  slowed at each visit, %.3g ms on average, by a probe that took %s%.2g %% of the run\n",
+		(void)printf("  slowed at each visit, %.3g ms on average, by a probe that took "
+			     "%s%.2g %% of the run\n",
 			     (double)x.line_ns / (double)x.visits / (double)NSEC_PER_MSEC,
-			     slowing_cost(&x) > SLOWING_COST_BOUND ? "too much: up to " : "up to ", 100 * slowing_cost(&x));
+			     slowing_cost(&x) > SLOWING_COST_BOUND ? "too much: up to " : "up to ",
+			     100 * slowing_cost(&x));
 	else
-		(void)printf("  slowed at each sample%s%s\n", r->slowing.why[0] ? ": " : "", r->slowing.why);
+		(void)printf("  slowed at each sample%s%s\n", r->slowing.why[0] ? ": " : "",
+			     r->slowing.why);
 }

@@ -39,7 +39,8 @@ bool status_due(const struct status *s, uint64_t now)
 	return s->kind != STATUS_NONE && now >= s->next_ns;
 }
 
-static void append(char *buf, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static void append(char *buf, size_t size, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 static void append(char *buf, size_t size, const char *fmt, ...)
 {
 	size_t n = strlen(buf);
@@ -52,7 +53,8 @@ static void append(char *buf, size_t size, const char *fmt, ...)
 
 void status_format(const struct status_facts *f, char *buf, size_t size)
 {
-	const struct certainty_line *best = f->certainty && f->certainty->n_top ? &f->certainty->top[0] : NULL;
+	const struct certainty_line *best =
+		f->certainty && f->certainty->n_top ? &f->certainty->top[0] : NULL;
 	double visits = 0, s = (double)f->elapsed_ns / (double)NSEC_PER_SEC;
 	char now[VIEW_BYTES];
 
@@ -63,17 +65,20 @@ void status_format(const struct status_facts *f, char *buf, size_t size)
 	if (f->n_points && s > 0)
 		append(buf, size, ", %.*f visits/s", visits < 100 * s ? 1 : 0, visits / s);
 	if (best)
-		append(buf, size, ", best %s %+.1f %% [%.1f, %.1f] at 50 %%", view_short_name(best->selected), best->effect * 100, best->low * 100,
+		append(buf, size, ", best %s %+.1f %% [%.1f, %.1f] at 50 %%",
+		       view_short_name(best->selected), best->effect * 100, best->low * 100,
 		       best->high * 100);
 	if (f->until_ci > 0 && isfinite(f->missing_s))
-		append(buf, size, ", about %.0f s more to +-%g points", f->missing_s, 100 * f->until_ci);
+		append(buf, size, ", about %.0f s more to +-%g points", f->missing_s,
+		       100 * f->until_ci);
 	append(buf, size, "%s", now);
 	utf8_make_printable(buf, utf8_locale());
 }
 
 static void draw(struct status *s, const struct status_facts *f)
 {
-	static const char *const on[] = {[VIEW_PLAIN] = "", [VIEW_BOLD] = "\033[1m", [VIEW_WARNING] = "\033[33m"};
+	static const char *const on[] = {
+		[VIEW_PLAIN] = "", [VIEW_BOLD] = "\033[1m", [VIEW_WARNING] = "\033[33m"};
 	struct winsize w = {0};
 	struct view v;
 
@@ -85,7 +90,8 @@ static void draw(struct status *s, const struct status_facts *f)
 	for (size_t i = 0; i < v.n; i++) {
 		const char *start = s->color ? on[v.lines[i].style] : "";
 
-		(void)fprintf(s->out, "%s%s%s\033[K\r\n", start, v.lines[i].text, *start ? "\033[0m" : "");
+		(void)fprintf(s->out, "%s%s%s\033[K\r\n", start, v.lines[i].text,
+			      *start ? "\033[0m" : "");
 	}
 	(void)fputs("\033[J", s->out);
 	s->drawn = v.n;

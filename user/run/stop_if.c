@@ -34,7 +34,8 @@ static double pressure_now(const char *resource)
 	return f && fscanf(f, "some avg10=%lf", &percent) == 1 ? percent : NAN;
 }
 
-/* Of one experiment's intervals; in virtual time, so without what pauses made longer. NaN: too few. */
+/* Of one experiment's intervals; in virtual time, so without what pauses made longer. NaN: too few.
+ */
 static double latency_of(const struct profile_latency *l, double quantile)
 {
 	double n = 0, seen = 0;
@@ -56,9 +57,11 @@ static double latency_of(const struct profile_latency *l, double quantile)
 static void say(struct run *r, const struct stop_spec *s, double is)
 {
 	if (s->kind == STOP_LATENCY)
-		(void)log_error("experiments end, since --stop-if '%s' holds: it is %.3g ms", s->text, is / 1e6);
+		(void)log_error("experiments end, since --stop-if '%s' holds: it is %.3g ms",
+				s->text, is / 1e6);
 	else
-		(void)log_error("experiments end, since --stop-if '%s' holds: it is %.3g", s->text, is);
+		(void)log_error("experiments end, since --stop-if '%s' holds: it is %.3g", s->text,
+				is);
 	r->stop_if.holds = true;
 }
 
@@ -71,7 +74,8 @@ void run_stop_if_experiment(struct run *r, const struct profile_point *points, s
 			const struct stop_spec *s = &o->stops[i];
 			double is;
 
-			if (s->kind != STOP_LATENCY || !points[k].latency || strcmp(points[k].name, s->name) != 0)
+			if (s->kind != STOP_LATENCY || !points[k].latency ||
+			    strcmp(points[k].name, s->name) != 0)
 				continue;
 			is = latency_of(points[k].latency, s->quantile);
 			if (is > s->bound) {

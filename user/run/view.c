@@ -19,7 +19,8 @@ const char *view_short_name(const char *line)
 	return slash && slash[1] ? slash + 1 : line;
 }
 
-static void add(struct view *v, size_t columns, enum view_style style, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+static void add(struct view *v, size_t columns, enum view_style style, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
 static void add(struct view *v, size_t columns, enum view_style style, const char *fmt, ...)
 {
 	struct view_line *l = &v->lines[v->n];
@@ -45,8 +46,10 @@ void view_progress(const struct status_facts *f, char *buf, size_t size)
 	if (f->run)
 		(void)snprintf(run, sizeof(run), "run %zu, ", f->run);
 	if (f->duration_ns)
-		(void)snprintf(of, sizeof(of), "/%.0f", (double)f->duration_ns / (double)NSEC_PER_SEC);
-	(void)snprintf(buf, size, "%s%.0f%s s, %zu experiment%s on %zu line%s", run, (double)f->elapsed_ns / (double)NSEC_PER_SEC, of, f->experiments,
+		(void)snprintf(of, sizeof(of), "/%.0f",
+			       (double)f->duration_ns / (double)NSEC_PER_SEC);
+	(void)snprintf(buf, size, "%s%.0f%s s, %zu experiment%s on %zu line%s", run,
+		       (double)f->elapsed_ns / (double)NSEC_PER_SEC, of, f->experiments,
 		       f->experiments == 1 ? "" : "s", f->lines, f->lines == 1 ? "" : "s");
 }
 
@@ -54,7 +57,8 @@ void view_now(const struct status_facts *f, char *buf, size_t size)
 {
 	buf[0] = '\0';
 	if (f->selected)
-		(void)snprintf(buf, size, ", now %s %s %.0f %%", view_short_name(f->selected), f->slows ? "slowed by" : "at", 100 * f->speedup);
+		(void)snprintf(buf, size, ", now %s %s %.0f %%", view_short_name(f->selected),
+			       f->slows ? "slowed by" : "at", 100 * f->speedup);
 }
 
 static void add_head(const struct status_facts *f, size_t columns, struct view *v)
@@ -74,10 +78,12 @@ static void add_points(const struct status_facts *f, size_t columns, struct view
 		const struct status_point *p = &f->points[i];
 		double rate = s > 0 ? (double)p->visits / s : 0;
 
-		add(v, columns, VIEW_PLAIN, "%8.*f visits/s  %s", rate < 100 ? 1 : 0, rate, view_short_name(p->name));
+		add(v, columns, VIEW_PLAIN, "%8.*f visits/s  %s", rate < 100 ? 1 : 0, rate,
+		    view_short_name(p->name));
 	}
 	if (f->n_points > POINTS_SHOWN)
-		add(v, columns, VIEW_PLAIN, "%16s  %zu more points", "", f->n_points - POINTS_SHOWN);
+		add(v, columns, VIEW_PLAIN, "%16s  %zu more points", "",
+		    f->n_points - POINTS_SHOWN);
 }
 
 static void add_lines(const struct status_facts *f, size_t columns, struct view *v)
@@ -89,7 +95,8 @@ static void add_lines(const struct status_facts *f, size_t columns, struct view 
 		add(v, columns, VIEW_PLAIN, "No line is known well enough yet.");
 		return;
 	}
-	add(v, columns, VIEW_BOLD, "%-*s%8s  %-18s%s", (int)name, "if the line were 50 % faster", "effect", "95 % interval", "verdict");
+	add(v, columns, VIEW_BOLD, "%-*s%8s  %-18s%s", (int)name, "if the line were 50 % faster",
+	    "effect", "95 % interval", "verdict");
 	for (size_t i = 0; i < c->n_top; i++) {
 		const struct certainty_line *l = &c->top[i];
 		const char *words = view_short_name(l->selected);
@@ -99,7 +106,8 @@ static void add_lines(const struct status_facts *f, size_t columns, struct view 
 		(void)snprintf(range, sizeof(range), "[%.1f, %.1f]", 100 * l->low, 100 * l->high);
 		/* Here too, its end says more. */
 		add(v, columns, VIEW_PLAIN, "%-*.*s%+6.1f %%  %-18s%s", (int)name, (int)name - 1,
-		    length > name - 1 ? words + (length - (name - 1)) : words, 100 * l->effect, range, l->verdict);
+		    length > name - 1 ? words + (length - (name - 1)) : words, 100 * l->effect,
+		    range, l->verdict);
 	}
 }
 
@@ -112,7 +120,8 @@ void view_format(const struct status_facts *f, size_t columns, size_t rows, stru
 	for (size_t i = 0; i < f->n_warnings; i++)
 		add(ret, columns, VIEW_WARNING, "warning: %s", f->warnings[i]);
 	if (f->until_ci > 0 && isfinite(f->missing_s))
-		add(ret, columns, VIEW_PLAIN, "about %.0f s more to +-%g points", f->missing_s, 100 * f->until_ci);
+		add(ret, columns, VIEW_PLAIN, "about %.0f s more to +-%g points", f->missing_s,
+		    100 * f->until_ci);
 	add_points(f, columns, ret);
 	add_lines(f, columns, ret);
 	if (ret->n > room)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a run knows while it goes on: how sure its effects are, for the status line and --until-ci, who has the machine's CPU time, whether the
- * program is stopped, and what is in scope. */
+/* What a run knows while it goes on: how sure its effects are, for the status line and --until-ci,
+ * who has the machine's CPU time, whether the program is stopped, and what is in scope. */
 #include "run/run.h"
 #include "run/status.h"
 
@@ -32,7 +32,8 @@
 #define WARN_FROM_NS (5 * NSEC_PER_SEC)
 #define DISCOVERY_LEAST_NS (5 * NSEC_PER_MSEC)
 #define DISCOVERY_MOST_NS (1 * NSEC_PER_SEC) /* where an experiment is as long as the program */
-/* Whatever is found next is found after at most this much more of the time since the last discovery ... */
+/* Whatever is found next is found after at most this much more of the time since the last discovery
+ * ... */
 #define DISCOVERY_PART 4
 /* ... and all this takes at most one part of so many of a CPU's time. */
 #define DISCOVERY_SHARE 8
@@ -41,7 +42,13 @@
 struct warnings {
 	size_t n;
 	struct warning {
-		enum warning_kind { WARN_SILENT, WARN_FOREIGN, WARN_HELD, WARN_QUOTA, N_WARNINGS } kind;
+		enum warning_kind {
+			WARN_SILENT,
+			WARN_FOREIGN,
+			WARN_HELD,
+			WARN_QUOTA,
+			N_WARNINGS
+		} kind;
 		char text[256];
 	} all[N_WARNINGS];
 };
@@ -74,7 +81,8 @@ void run_say_certain(const struct run *r)
 	double points = 100 * r->options.until_ci;
 
 	if (r->certainty.at_floor)
-		(void)log_error("stopped: more time makes the intervals no narrower, though +-%g points were asked for: what is left is the "
+		(void)log_error("stopped: more time makes the intervals no narrower, though +-%g "
+				"points were asked for: what is left is the "
 				"method's own error",
 				points);
 	else if (!r->options.quiet)
@@ -90,7 +98,8 @@ static const char *silent_point(const struct run *r, const struct backend_totals
 	return NULL;
 }
 
-static void warn(struct warnings *w, enum warning_kind kind, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static void warn(struct warnings *w, enum warning_kind kind, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
 static void warn(struct warnings *w, enum warning_kind kind, const char *fmt, ...)
 {
 	struct warning *new = &w->all[w->n++];
@@ -103,7 +112,8 @@ static void warn(struct warnings *w, enum warning_kind kind, const char *fmt, ..
 }
 
 /* Those that hold at @now, by all that was counted so far. */
-static void find_warnings(const struct run *r, const struct backend_totals *t, uint64_t now, struct warnings *ret)
+static void find_warnings(const struct run *r, const struct backend_totals *t, uint64_t now,
+			  struct warnings *ret)
 {
 	const char *silent = silent_point(r, t);
 	double foreign = t->busy_ns ? (double)t->outside_wait_ns / (double)t->busy_ns : 0;
@@ -115,15 +125,25 @@ static void find_warnings(const struct run *r, const struct backend_totals *t, u
 	if (now < r->start_ns + WARN_FROM_NS)
 		return;
 	if (silent)
-		warn(ret, WARN_SILENT, "progress point '%s' has not been visited yet: is it on the path that the program takes?", silent);
+		warn(ret, WARN_SILENT,
+		     "progress point '%s' has not been visited yet: is it on the path that the "
+		     "program takes?",
+		     silent);
 	if (foreign > ANALYSIS_FOREIGN_FLAG)
-		warn(ret, WARN_FOREIGN, "other programs have the CPUs for %.0f %% of the time in which this one could run: effects may be off",
+		warn(ret, WARN_FOREIGN,
+		     "other programs have the CPUs for %.0f %% of the time in which this one could "
+		     "run: effects may be off",
 		     100 * foreign);
 	if (used_up > ANALYSIS_THROTTLED_LEAST)
-		warn(ret, WARN_QUOTA, "a control group's CPU quota is used up in %.0f %% of its periods: no effects are told until it is larger",
+		warn(ret, WARN_QUOTA,
+		     "a control group's CPU quota is used up in %.0f %% of its periods: no effects "
+		     "are told until it is larger",
 		     100 * used_up);
-	if (held > ANALYSIS_HELD_LEAST && r->options.kind != RUN_LAUNCH && r->options.scope.inject == INJECT_NEVER)
-		warn(ret, WARN_HELD, "threads that should sleep are held for %.0f %% of the time: effects are told with --inject=auto only",
+	if (held > ANALYSIS_HELD_LEAST && r->options.kind != RUN_LAUNCH &&
+	    r->options.scope.inject == INJECT_NEVER)
+		warn(ret, WARN_HELD,
+		     "threads that should sleep are held for %.0f %% of the time: effects are told "
+		     "with --inject=auto only",
 		     100 * held);
 }
 
@@ -151,7 +171,9 @@ void run_show_status(struct run *r, struct status *status, uint64_t now)
 		return;
 	if (session_backend.snapshot(r->session, &t) == 0) {
 		for (; f.n_points < t.n_points; f.n_points++)
-			shown[f.n_points] = (struct status_point){points_shown(points, f.n_points)->name, t.points[f.n_points].visits};
+			shown[f.n_points] =
+				(struct status_point){points_shown(points, f.n_points)->name,
+						      t.points[f.n_points].visits};
 		find_warnings(r, &t, now, &warnings);
 	}
 	runner_get_status(r->runner, &s);
@@ -181,7 +203,8 @@ enum status_kind run_status_kind(const struct run *r)
 		return STATUS_NONE;
 	if (r->options.status != RUN_STATUS_AUTO)
 		return r->options.status == RUN_STATUS_VIEW ? STATUS_VIEW : STATUS_PLAIN;
-	return own && isatty(STDERR_FILENO) && !(term && strcmp(term, "dumb") == 0) ? STATUS_VIEW : STATUS_PLAIN;
+	return own && isatty(STDERR_FILENO) && !(term && strcmp(term, "dumb") == 0) ? STATUS_VIEW
+										    : STATUS_PLAIN;
 }
 
 /* Of all our threads. */
@@ -206,7 +229,8 @@ void run_machine_begin(struct run *r)
 void run_machine_end(struct run *r, struct profile_runtime *t)
 {
 	double kernel = session_own_share(r->session);
-	/* CPU time is counted up to now, which is later than the end of a program that has ended. */
+	/* CPU time is counted up to now, which is later than the end of a program that has ended.
+	 */
 	uint64_t scope, outside, elapsed = clock_monotonic_ns() - r->machine_begin_ns;
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
@@ -238,9 +262,11 @@ static bool is_stopped(struct run *r, bool *ret_was)
 	return r->stops.was;
 }
 
-/* A job that Ctrl-Z, SIGSTOP or a background read stops does no work for as long, and no line is to blame for it: an experiment in which that
- * happened is dropped. Of a program that we started, its process is looked at, for any stop; of attach, the processes that were named, for stops
- * that last until we look (at each step, so at an experiment's end). Programs may stop their children as a matter of course: those are not asked. */
+/* A job that Ctrl-Z, SIGSTOP or a background read stops does no work for as long, and no line is to
+ * blame for it: an experiment in which that happened is dropped. Of a program that we started, its
+ * process is looked at, for any stop; of attach, the processes that were named, for stops that last
+ * until we look (at each step, so at an experiment's end). Programs may stop their children as a
+ * matter of course: those are not asked. */
 bool run_is_stopped(struct run *r, uint64_t now)
 {
 	bool was, is = is_stopped(r, &was);
@@ -261,8 +287,9 @@ bool run_is_stopped(struct run *r, uint64_t now)
 void run_say_stops(const struct run *r)
 {
 	if (r->stops.dropped)
-		(void)log_error("%zu experiment%s dropped: the program was stopped meanwhile, by Ctrl-Z or SIGSTOP", r->stops.dropped,
-				r->stops.dropped > 1 ? "s were" : " was");
+		(void)log_error("%zu experiment%s dropped: the program was stopped meanwhile, by "
+				"Ctrl-Z or SIGSTOP",
+				r->stops.dropped, r->stops.dropped > 1 ? "s were" : " was");
 }
 
 void run_say_copies(struct run *r)
@@ -270,8 +297,10 @@ void run_say_copies(struct run *r)
 	pid_t died = text_died(session_points(r->session)->text);
 
 	if (died && !r->said_copy)
-		(void)log_error("process %d was ended by SIGTRAP: it runs on a copy of its own code, as for huge pages, and the copy has the probes "
-				"of points in it; use points that need no probe: samples (-p sampled:FUNCTION, sampled:FILE:LINE), system calls "
+		(void)log_error("process %d was ended by SIGTRAP: it runs on a copy of its own "
+				"code, as for huge pages, and the copy has the probes "
+				"of points in it; use points that need no probe: samples (-p "
+				"sampled:FUNCTION, sampled:FILE:LINE), system calls "
 				"(-p syscall:NAME), coz.h, or have it leave its code where it is",
 				(int)died);
 	r->said_copy = died;
@@ -311,18 +340,23 @@ void run_say_unmatched(struct run *r, uint64_t now)
 		return;
 	r->said_unmatched = true;
 	if (!matches_only(r)) {
-		(void)log_error("warning: no process runs an executable that --only '%s' matches; one that starts is waited for",
+		(void)log_error("warning: no process runs an executable that --only '%s' matches; "
+				"one that starts is waited for",
 				r->options.scope.only);
 		return;
 	}
 	glob = code_map_unmatched(r->code);
 	if (glob)
-		(void)log_error("warning: --binary '%s' matches nothing that is loaded; what is loaded later is compared as well", glob);
+		(void)log_error("warning: --binary '%s' matches nothing that is loaded; what is "
+				"loaded later is compared as well",
+				glob);
 }
 
-/* A sample in code that is out of scope, but not known to be so yet, is nobody's: what calls it is not in the sample any more. Such code is
- * found unit by unit as samples are named (code/owner.c), which experiments do at their ends; but a program that has just begun with
- * something else would lose a good part of a second's samples each time. So samples are named in between, soon after each discovery. */
+/* A sample in code that is out of scope, but not known to be so yet, is nobody's: what calls it is
+ * not in the sample any more. Such code is found unit by unit as samples are named (code/owner.c),
+ * which experiments do at their ends; but a program that has just begun with something else would
+ * lose a good part of a second's samples each time. So samples are named in between, soon after
+ * each discovery. */
 uint64_t run_discovery_step(struct run *r, uint64_t now)
 {
 	struct run_discovery *d = &r->discovery;
@@ -330,7 +364,8 @@ uint64_t run_discovery_step(struct run *r, uint64_t now)
 	bool due = now >= d->next_ns;
 	size_t learned;
 
-	/* Errors of theirs are met again by those who can report them: the next experiment, the next look at the mappings. */
+	/* Errors of theirs are met again by those who can report them: the next experiment, the
+	 * next look at the mappings. */
 	if (due)
 		(void)runner_look(r->runner);
 	learned = code_map_learned(r->code);

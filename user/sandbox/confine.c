@@ -39,13 +39,16 @@ bool sandbox_drop_rights(void)
 	/* Short of memory, the kernel takes decoders first. */
 	if (fd >= 0)
 		(void)!write(fd, "1000", 4);
-	/* Root that cannot become somebody else (a user namespace without that user, no CAP_SETUID) would read files as root. */
-	if (geteuid() == 0 && (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 || setresuid(NOBODY, NOBODY, NOBODY) < 0))
+	/* Root that cannot become somebody else (a user namespace without that user, no CAP_SETUID)
+	 * would read files as root. */
+	if (geteuid() == 0 && (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 ||
+			       setresuid(NOBODY, NOBODY, NOBODY) < 0))
 		return false;
 	if (syscall(SYS_capset, &head, none) < 0)
 		return false;
 	/* Nobody's other processes must not look into this one; and it goes when its maker does. */
-	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0 &&
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+	       prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0 &&
 	       prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0;
 }
 
@@ -62,8 +65,9 @@ static uint64_t address_space(void)
 	_cleanup_close_ int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
 	unsigned long pages = 0;
 
-	return fd >= 0 && read(fd, text, sizeof(text) - 1) > 0 && sscanf(text, "%lu", &pages) == 1 ? pages * (uint64_t)sysconf(_SC_PAGESIZE)
-												   : 256ULL << 20;
+	return fd >= 0 && read(fd, text, sizeof(text) - 1) > 0 && sscanf(text, "%lu", &pages) == 1
+		       ? pages * (uint64_t)sysconf(_SC_PAGESIZE)
+		       : 256ULL << 20;
 }
 
 /* All else fails, as it would for want of a right. */

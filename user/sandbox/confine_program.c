@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Confines a program that is not ours. It has to load itself and its libraries, so that it can open files, where
- * a decoder is given them. */
+/* Confines a program that is not ours. It has to load itself and its libraries, so that it can open
+ * files, where a decoder is given them. */
 #include "sandbox/confine.h"
 #include "sandbox/filter.h"
 
@@ -14,11 +14,12 @@
 #include <unistd.h>
 
 #define FILE_READ (LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE)
-/* The rights that the first version of Landlock knows: every kernel with Landlock handles all of them. */
+/* The rights that the first version of Landlock knows: every kernel with Landlock handles all of
+ * them. */
 #define ALL_RIGHTS ((LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1)
 
-/* Nothing but libraries and programs: no file of any user, no /proc. Links among them (/lib) are followed to
- * where they lead. */
+/* Nothing but libraries and programs: no file of any user, no /proc. Links among them (/lib) are
+ * followed to where they lead. */
 static bool allow_libraries_alone(void)
 {
 	static const struct {
@@ -31,23 +32,27 @@ static bool allow_libraries_alone(void)
 		{"/etc/ld.so.cache", LANDLOCK_ACCESS_FS_READ_FILE},
 	};
 	const struct landlock_ruleset_attr handled = {.handled_access_fs = ALL_RIGHTS};
-	_cleanup_close_ int rules = (int)syscall(SYS_landlock_create_ruleset, &handled, sizeof(handled.handled_access_fs), 0);
+	_cleanup_close_ int rules = (int)syscall(SYS_landlock_create_ruleset, &handled,
+						 sizeof(handled.handled_access_fs), 0);
 
 	/* A kernel without Landlock: the filter of system calls and the user nobody remain. */
 	if (rules < 0)
 		return errno == ENOSYS || errno == EOPNOTSUPP;
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		_cleanup_close_ int fd = open(all[i].path, O_PATH | O_CLOEXEC);
-		const struct landlock_path_beneath_attr below = {.allowed_access = all[i].rights, .parent_fd = fd};
+		const struct landlock_path_beneath_attr below = {.allowed_access = all[i].rights,
+								 .parent_fd = fd};
 
-		if (fd >= 0 && syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH, &below, 0) < 0)
+		if (fd >= 0 && syscall(SYS_landlock_add_rule, rules, LANDLOCK_RULE_PATH_BENEATH,
+				       &below, 0) < 0)
 			return false;
 	}
 	return syscall(SYS_landlock_restrict_self, rules, 0) == 0;
 }
 
-/* No sockets, no processes or threads, no signals, nothing that writes but to what is open, no code that is made at run
- * time. What it cannot do without can fail: a program is expected to bear EPERM for the rest. */
+/* No sockets, no processes or threads, no signals, nothing that writes but to what is open, no code
+ * that is made at run time. What it cannot do without can fail: a program is expected to bear EPERM
+ * for the rest. */
 static bool filter_calls(void)
 {
 	struct sock_filter code[] = {
@@ -67,7 +72,9 @@ static bool filter_calls(void)
 		ALLOW(faccessat2),
 		ALLOW(readlink),
 		ALLOW(readlinkat),
-		ALLOW_WITHOUT(openat, 2, O_ACCMODE | O_CREAT | O_TRUNC | O_APPEND | (O_TMPFILE & ~O_DIRECTORY)),
+		ALLOW_WITHOUT(openat, 2,
+			      O_ACCMODE | O_CREAT | O_TRUNC | O_APPEND |
+				      (O_TMPFILE & ~O_DIRECTORY)),
 		ALLOW(brk),
 		ALLOW(munmap),
 		ALLOW(mremap),
@@ -125,6 +132,8 @@ static bool bound(int what, rlim_t most)
 bool sandbox_confine_program(const struct sandbox_bounds *b)
 {
 	/* Nothing of ours is in reach: not even the directory that we are in. */
-	return chdir("/") == 0 && sandbox_drop_rights() && bound(RLIMIT_FSIZE, b->output_bytes) && bound(RLIMIT_AS, b->memory_bytes) &&
-	       bound(RLIMIT_CPU, b->cpu_s) && bound(RLIMIT_NPROC, 1) && bound(RLIMIT_CORE, 0) && allow_libraries_alone() && filter_calls();
+	return chdir("/") == 0 && sandbox_drop_rights() && bound(RLIMIT_FSIZE, b->output_bytes) &&
+	       bound(RLIMIT_AS, b->memory_bytes) && bound(RLIMIT_CPU, b->cpu_s) &&
+	       bound(RLIMIT_NPROC, 1) && bound(RLIMIT_CORE, 0) && allow_libraries_alone() &&
+	       filter_calls();
 }

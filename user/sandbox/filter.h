@@ -14,21 +14,25 @@
 
 #define FILTER_LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
 #define FILTER_RETURN(what) BPF_STMT(BPF_RET | BPF_K, what)
-#define FILTER_JUMP(test, value, if_so, if_not) BPF_JUMP(BPF_JMP | (test) | BPF_K, value, if_so, if_not)
+#define FILTER_JUMP(test, value, if_so, if_not) \
+	BPF_JUMP(BPF_JMP | (test) | BPF_K, value, if_so, if_not)
 
-#define FILTER_BEGIN FILTER_LOAD(arch), FILTER_JUMP(BPF_JEQ, AUDIT_ARCH_X86_64, 1, 0), FILTER_RETURN(SECCOMP_RET_KILL_PROCESS), FILTER_LOAD(nr)
+#define FILTER_BEGIN                                                      \
+	FILTER_LOAD(arch), FILTER_JUMP(BPF_JEQ, AUDIT_ARCH_X86_64, 1, 0), \
+		FILTER_RETURN(SECCOMP_RET_KILL_PROCESS), FILTER_LOAD(nr)
 /* All else fails, as it would for want of a right. */
 #define FILTER_END FILTER_RETURN(SECCOMP_RET_ERRNO | EPERM)
 
 #define ALLOW(name) FILTER_JUMP(BPF_JEQ, SYS_##name, 0, 1), FILTER_RETURN(SECCOMP_RET_ALLOW)
 /* Only with @value as the low half of argument @arg. */
-#define ALLOW_IF(name, arg, value)                                                                                                           \
-	FILTER_JUMP(BPF_JEQ, SYS_##name, 0, 4), FILTER_LOAD(args[arg]), FILTER_JUMP(BPF_JEQ, value, 0, 1), FILTER_RETURN(SECCOMP_RET_ALLOW), \
+#define ALLOW_IF(name, arg, value)                                                   \
+	FILTER_JUMP(BPF_JEQ, SYS_##name, 0, 4), FILTER_LOAD(args[arg]),              \
+		FILTER_JUMP(BPF_JEQ, value, 0, 1), FILTER_RETURN(SECCOMP_RET_ALLOW), \
 		FILTER_LOAD(nr)
 /* Only with none of @bits in the low half of argument @arg. */
-#define ALLOW_WITHOUT(name, arg, bits)                                                                                                       \
-	FILTER_JUMP(BPF_JEQ, SYS_##name, 0, 4), FILTER_LOAD(args[arg]), FILTER_JUMP(BPF_JSET, bits, 1, 0), FILTER_RETURN(SECCOMP_RET_ALLOW), \
-		FILTER_END
+#define ALLOW_WITHOUT(name, arg, bits)                                  \
+	FILTER_JUMP(BPF_JEQ, SYS_##name, 0, 4), FILTER_LOAD(args[arg]), \
+		FILTER_JUMP(BPF_JSET, bits, 1, 0), FILTER_RETURN(SECCOMP_RET_ALLOW), FILTER_END
 /* Code is not made at run time. */
 #define ALLOW_DATA(name) ALLOW_WITHOUT(name, 2, PROT_EXEC)
 

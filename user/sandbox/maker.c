@@ -48,7 +48,8 @@ static _Noreturn void be_maker(int control, void (*serve)(int fd), bool rights)
 	for (int fd = 0; fd <= STDERR_FILENO; fd++)
 		if (null < 0 || dup2(null, fd) < 0)
 			_exit(1);
-	if (dup2(control, STDERR_FILENO + 1) < 0 || syscall(SYS_close_range, STDERR_FILENO + 2, ~0U, 0) < 0)
+	if (dup2(control, STDERR_FILENO + 1) < 0 ||
+	    syscall(SYS_close_range, STDERR_FILENO + 2, ~0U, 0) < 0)
 		_exit(1);
 	control = STDERR_FILENO + 1;
 	ok = rights || sandbox_drop_rights();

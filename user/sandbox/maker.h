@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A process that is made early, while this one is small and has one thread, and that makes others later, which are as small.
+/* A process that is made early, while this one is small and has one thread, and that makes others
+ * later, which are as small.
  */
 #pragma once
 
@@ -19,8 +20,8 @@ struct made {
 	int pidfd; /* to end it, once made_read has learned who it is */
 };
 
-/* The processes that it makes call @serve. Without @rights they, and it, have none. -EPERM: it could not give them up. After
- * a failure maker_stop is still to be called. */
+/* The processes that it makes call @serve. Without @rights they, and it, have none. -EPERM: it
+ * could not give them up. After a failure maker_stop is still to be called. */
 int maker_start(struct maker *m, void (*serve)(int fd), bool rights);
 /* Ends it and all that it made. Not started: allowed. */
 void maker_stop(struct maker *m);

@@ -58,7 +58,8 @@ static void read_headers(int fd)
 		return;
 	}
 	for (uint64_t i = 0; i < h.e_phnum; i++)
-		if (pread(fd, &p, sizeof(p), (off_t)(h.e_phoff + i * sizeof(p))) == sizeof(p) && (p.p_type == PT_INTERP || p.p_type == PT_NOTE))
+		if (pread(fd, &p, sizeof(p), (off_t)(h.e_phoff + i * sizeof(p))) == sizeof(p) &&
+		    (p.p_type == PT_INTERP || p.p_type == PT_NOTE))
 			read_ahead(fd, p.p_offset, p.p_filesz);
 	read_ahead(fd, h.e_shoff, (uint64_t)h.e_shnum * h.e_shentsize);
 }
@@ -82,7 +83,8 @@ static bool one_request(int client)
 	_cleanup_close_ int fd = -1;
 	char path[PATH_MAX];
 
-	if (message_read(client, &q, sizeof(q), 0) < 0 || q.size >= sizeof(path) || message_read(client, path, q.size, 0) < 0)
+	if (message_read(client, &q, sizeof(q), 0) < 0 || q.size >= sizeof(path) ||
+	    message_read(client, path, q.size, 0) < 0)
 		return false;
 	path[q.size] = 0;
 	fd = open_file(path, q.has_rights ? &q.rights : NULL);

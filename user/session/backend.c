@@ -14,7 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* So that a quarter of these costs, which is how well they are known, makes about one part in a hundred. */
+/* So that a quarter of these costs, which is how well they are known, makes about one part in a
+ * hundred. */
 #define LUMP_OVERHEADS 24
 #define LUMP_BELOW 0.24
 #define LEAST_STRETCH 0.01 /* less is not worth a pause of each thread that sleeps */
@@ -84,8 +85,11 @@ static int read_visits(struct session *s, uint64_t ret[ABI_MAX_POINTS])
 
 static struct rate_seen seen_by(const struct abi_totals *t)
 {
-	return (struct rate_seen){
-		.run_ns = t->run_ns, .wakes = t->wakes, .cpu_waits = t->cpu_waits, .samples = t->samples + t->samples_outside, .turns = t->turns};
+	return (struct rate_seen){.run_ns = t->run_ns,
+				  .wakes = t->wakes,
+				  .cpu_waits = t->cpu_waits,
+				  .samples = t->samples + t->samples_outside,
+				  .turns = t->turns};
 }
 
 static void adapt(struct session *s)
@@ -105,15 +109,18 @@ static void adapt(struct session *s)
 	x.samples -= s->seen.samples;
 	x.turns -= s->seen.turns;
 	for (size_t i = 0; i < points_count(&s->points); i++)
-		if (!points_shown(&s->points, i)->is_sampled && now[i] > s->begin_visits[i] && now[i] - s->begin_visits[i] > x.visits)
+		if (!points_shown(&s->points, i)->is_sampled && now[i] > s->begin_visits[i] &&
+		    now[i] - s->begin_visits[i] > x.visits)
 			x.visits = now[i] - s->begin_visits[i];
 	events_adapt(s, &x);
 }
 
-/* The least that a selected sample should have the others pay for, in ns; 0: as much as it earns. A pause stops its thread for longer than it is
- * asked to, and asking for it costs the thread in the line: on a virtual machine 8 and 20 us, half as much again when a neighbour shares the core,
- * where 5 % of half a millisecond are 25. Booked hit by hit, G would grow by nearly twice what was earned, for costs that are known from a
- * calibration only. A quantum is at most what half a speedup makes of a selected sample, and small speedups, whose effects are small, can have such
+/* The least that a selected sample should have the others pay for, in ns; 0: as much as it earns. A
+ * pause stops its thread for longer than it is asked to, and asking for it costs the thread in the
+ * line: on a virtual machine 8 and 20 us, half as much again when a neighbour shares the core,
+ * where 5 % of half a millisecond are 25. Booked hit by hit, G would grow by nearly twice what was
+ * earned, for costs that are known from a calibration only. A quantum is at most what half a
+ * speedup makes of a selected sample, and small speedups, whose effects are small, can have such
  * quanta as well. */
 static uint64_t booking_quantum(double speedup, const struct abi_control *c)
 {
@@ -121,7 +128,10 @@ static uint64_t booking_quantum(double speedup, const struct abi_control *c)
 
 	if (least > c->spacing_ns / 2)
 		least = c->spacing_ns / 2;
-	return speedup > 0 && speedup < LUMP_BELOW && speedup * (double)c->spacing_ns < (double)least ? least : 0;
+	return speedup > 0 && speedup < LUMP_BELOW &&
+			       speedup * (double)c->spacing_ns < (double)least
+		       ? least
+		       : 0;
 }
 
 /* By how much samples slow down what executes. 0: nothing that matters, or not known. */
@@ -129,7 +139,8 @@ static uint64_t stretch_q16(const struct session *s, const struct abi_control *c
 {
 	uint64_t tick = (uint64_t)c->tick_ns;
 
-	if (s->options.slows || (double)tick < LEAST_STRETCH * (double)c->spacing_ns || tick > c->spacing_ns / 2)
+	if (s->options.slows || (double)tick < LEAST_STRETCH * (double)c->spacing_ns ||
+	    tick > c->spacing_ns / 2)
 		return 0;
 	return (tick << 16) / (c->spacing_ns - tick);
 }
@@ -162,11 +173,13 @@ static int begin(void *b, const struct backend_setup *setup)
 	a->begun_ns = clock_monotonic_ns();
 	a->stretch_q16 = stretch_q16(s, c);
 	a->begun_g = __atomic_load_n(&s->skel->bss->global.g, __ATOMIC_SEQ_CST);
-	s->skel->bss->global.most = setup->most_growth_ns ? a->begun_g + (int64_t)setup->most_growth_ns : 0;
+	s->skel->bss->global.most =
+		setup->most_growth_ns ? a->begun_g + (int64_t)setup->most_growth_ns : 0;
 	a->n_intervals = setup->n_intervals;
 	a->for_cpu = 0;
 	for (size_t i = 0; i < setup->n_intervals; i++) {
-		a->intervals[i] = (struct abi_interval){setup->intervals[i].lo, setup->intervals[i].hi};
+		a->intervals[i] =
+			(struct abi_interval){setup->intervals[i].lo, setup->intervals[i].hi};
 		a->for_cpu |= setup->intervals[i].lo == ABI_CODE_WAITS(ABI_WAIT_CPU, 0);
 	}
 	slowing_begin(s, setup->slow, epoch);
@@ -194,7 +207,8 @@ static int end(void *b)
 	if (c->epoch & 1) {
 		sync_active(s, false);
 		__atomic_store_n(&c->epoch, c->epoch + 1, __ATOMIC_SEQ_CST);
-		/* A new period starts a full one from now: here, so that the next experiment does not begin with a gap. */
+		/* A new period starts a full one from now: here, so that the next experiment does
+		 * not begin with a gap. */
 		clocks_maintain(s);
 		trace_drain(s);
 		loopback_maintain(s);
@@ -206,13 +220,17 @@ static int end(void *b)
 }
 
 /* Of all the table's entries, key by key and value by value; *ret_n: how many. Empties it. */
-static int drain(const struct bpf_map *map, void *keys, struct abi_sample_sum *sums, uint32_t max, uint32_t *ret_n)
+static int drain(const struct bpf_map *map, void *keys, struct abi_sample_sum *sums, uint32_t max,
+		 uint32_t *ret_n)
 {
-	unsigned char batch[sizeof(struct abi_chain)]; /* room for a key, whatever the kernel needs of it */
+	unsigned char batch[sizeof(
+		struct abi_chain)]; /* room for a key, whatever the kernel needs of it */
 	_map_call_ bool raised = map_call_begin();
 
 	*ret_n = max;
-	if (bpf_map_lookup_and_delete_batch(bpf_map__fd(map), NULL, batch, keys, sums, ret_n, NULL) < 0 && errno != ENOENT)
+	if (bpf_map_lookup_and_delete_batch(bpf_map__fd(map), NULL, batch, keys, sums, ret_n,
+					    NULL) < 0 &&
+	    errno != ENOENT)
 		return -errno;
 	return 0;
 }
@@ -233,7 +251,8 @@ static int inclusive_samples(struct session *s, struct backend_sample **ret, siz
 	struct backend_sample *out;
 	size_t total = 0, used = 0;
 	uint32_t n;
-	int r = keys && sums ? drain(s->skel->maps.chains, keys, sums, ABI_MAX_CHAINS, &n) : -ENOMEM;
+	int r = keys && sums ? drain(s->skel->maps.chains, keys, sums, ABI_MAX_CHAINS, &n)
+			     : -ENOMEM;
 
 	if (r < 0)
 		return r;
@@ -244,8 +263,10 @@ static int inclusive_samples(struct session *s, struct backend_sample **ret, siz
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++)
 		for (size_t k = 0, sites = sites_of(&keys[i]); k < sites; k++)
-			out[used++] =
-				(struct backend_sample){.addr = keys[i].sites[k], .count = sums[i].count, .ns = sums[i].ns, .more = k + 1 < sites};
+			out[used++] = (struct backend_sample){.addr = keys[i].sites[k],
+							      .count = sums[i].count,
+							      .ns = sums[i].ns,
+							      .more = k + 1 < sites};
 	*ret = out;
 	*ret_n = used;
 	return 0;
@@ -257,7 +278,8 @@ static int first_samples(struct session *s, struct backend_sample **ret, size_t 
 	_cleanup_free_ struct abi_sample_sum *sums = calloc(ABI_MAX_SAMPLES, sizeof(*sums));
 	struct backend_sample *out;
 	uint32_t n;
-	int r = keys && sums ? drain(s->skel->maps.samples, keys, sums, ABI_MAX_SAMPLES, &n) : -ENOMEM;
+	int r = keys && sums ? drain(s->skel->maps.samples, keys, sums, ABI_MAX_SAMPLES, &n)
+			     : -ENOMEM;
 
 	if (r < 0)
 		return r;
@@ -265,7 +287,10 @@ static int first_samples(struct session *s, struct backend_sample **ret, size_t 
 	if (!out)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++)
-		out[i] = (struct backend_sample){.addr = keys[i].code, .count = sums[i].count, .ns = sums[i].ns, .wait = ABI_CODE_WAIT(keys[i].code)};
+		out[i] = (struct backend_sample){.addr = keys[i].code,
+						 .count = sums[i].count,
+						 .ns = sums[i].ns,
+						 .wait = ABI_CODE_WAIT(keys[i].code)};
 	*ret = out;
 	*ret_n = n;
 	return 0;
@@ -280,7 +305,8 @@ static int samples(void *b, struct backend_sample **ret, size_t *ret_n)
 {
 	struct session *s = b;
 
-	return s->options.inclusive ? inclusive_samples(s, ret, ret_n) : first_samples(s, ret, ret_n);
+	return s->options.inclusive ? inclusive_samples(s, ret, ret_n)
+				    : first_samples(s, ret, ret_n);
 }
 
 static void add_record(const struct abi_thread_record *r, struct backend_owed *sum)

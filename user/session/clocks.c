@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Rest for the sampling clocks of CPUs where no thread in scope has run for a while. Each tick takes its CPU some microseconds, more in a
- * virtual machine, and out of an idle CPU's sleep: on whatever else the machine does, clients of a server above all, that would be a tax.
+/* Rest for the sampling clocks of CPUs where no thread in scope has run for a while. Each tick
+ * takes its CPU some microseconds, more in a virtual machine, and out of an idle CPU's sleep: on
+ * whatever else the machine does, clients of a server above all, that would be a tax.
  *
- * One clock goes on slowly. It finds threads that came onto the CPU without the kernel saying so (see missed_switch_in in bpf/sample.h). */
+ * One clock goes on slowly. It finds threads that came onto the CPU without the kernel saying so
+ * (see missed_switch_in in bpf/sample.h). */
 #include "session/internal.h"
 
 #include "base/clock.h"
@@ -35,8 +37,9 @@ static void stop(struct session *s, unsigned int cpu)
 	s->idle_hz[cpu] = s->rate_hz;
 	for (size_t i = 0; i < s->n_events; i++)
 		if (s->events[i].cpu == cpu)
-			(void)(keeper(&s->events[i]) ? ioctl(s->events[i].fd, PERF_EVENT_IOC_PERIOD, &slow)
-						     : ioctl(s->events[i].fd, PERF_EVENT_IOC_DISABLE, 0));
+			(void)(keeper(&s->events[i])
+				       ? ioctl(s->events[i].fd, PERF_EVENT_IOC_PERIOD, &slow)
+				       : ioctl(s->events[i].fd, PERF_EVENT_IOC_DISABLE, 0));
 }
 
 /* The kernel remembers how far each clock was, so they do not start together. */
@@ -97,7 +100,8 @@ void clocks_maintain(struct session *s)
 		if (s->idle[cpu] || now < s->clocks_ns + UNUSED_NS || in_use(c, now))
 			continue;
 		stop(s, cpu);
-		__atomic_store_n(&s->skel->bss->clock_states[cpu], ABI_IDLE_STOPPED, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&s->skel->bss->clock_states[cpu], ABI_IDLE_STOPPED,
+				 __ATOMIC_SEQ_CST);
 		/* It may have come before BPF could know that it must tell. */
 		if (__atomic_load_n(&c->tid, __ATOMIC_SEQ_CST))
 			start(s, cpu);

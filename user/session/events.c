@@ -1,27 +1,35 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The sampling events: on each CPU two clocks of about twice the distance with random periods.
  *
- * A tick should say little about when the next one comes. After a thread's own selected sample the others are paused and cannot pause it in turn: it
- * runs for sure, just then. Ticks at regular distances are rarer just after a tick than elsewhere, so they find the thread paused too
- * often and running too seldom; with one clock, every tick of the second thread can fall into the pause that the first thread's tick caused.
- * That moves no total, since a sample stands for what was executed since the last one (bpf/sample.h); but which line it is booked to is
- * chance, and should not fall in step with the program.
+ * A tick should say little about when the next one comes. After a thread's own selected sample the
+ * others are paused and cannot pause it in turn: it runs for sure, just then. Ticks at regular
+ * distances are rarer just after a tick than elsewhere, so they find the thread paused too often
+ * and running too seldom; with one clock, every tick of the second thread can fall into the pause
+ * that the first thread's tick caused. That moves no total, since a sample stands for what was
+ * executed since the last one (bpf/sample.h); but which line it is booked to is chance, and should
+ * not fall in step with the program.
  *
- * The more clocks there are, the more uneven are the distances, up to those of a Poisson process, and the pauses with them. A thread that waits by
- * looking again and again pays all that came late after the other's work has ended, and late is whoever had caught up and had nothing to pay in the
- * longest distance of that work. tests/unit/bpf_model_test.c has such a program, and what it reads for 60 and 40 % (by periods from 0.75 to 1.25 of
- * the mean) is 54.7 and 34.9 with six clocks, 56.0 and 36.1 with three, 57.3 and 37.2 with two, 58.8 and 38.6 with one; a lock just past its knee
- * reads 44.5, 41.9, 41.4 and 42.0 for 40. But with one clock, rounds shorter than the distance are 3 to 9 points off; with two, no more than with
- * many.
+ * The more clocks there are, the more uneven are the distances, up to those of a Poisson process,
+ * and the pauses with them. A thread that waits by looking again and again pays all that came late
+ * after the other's work has ended, and late is whoever had caught up and had nothing to pay in the
+ * longest distance of that work. tests/unit/bpf_model_test.c has such a program, and what it reads
+ * for 60 and 40 % (by periods from 0.75 to 1.25 of the mean) is 54.7 and 34.9 with six clocks, 56.0
+ * and 36.1 with three, 57.3 and 37.2 with two, 58.8 and 38.6 with one; a lock just past its knee
+ * reads 44.5, 41.9, 41.4 and 42.0 for 40. But with one clock, rounds shorter than the distance are
+ * 3 to 9 points off; with two, no more than with many.
  *
- * For the same reason clocks must not start together, and a new period every now and then keeps them from falling in step with the
- * program's own rounds: ten times a second, and after every experiment, one clock of each CPU starts afresh. Periods must differ by much: from a
- * thread's own selected sample to the next tick of the same clock it gets on by one period for sure, and where that is a certain part of its round it
- * is found in the line too often or too seldom. Two busy threads with half of a round of 1.7 ms in the line read 46.6 for 50 in the model (46.5 in
- * the kernel) with periods from 0.75 to 1.25 of the mean, 55.6 with rounds of 1 ms; with these, 50.1 and 48.1.
+ * For the same reason clocks must not start together, and a new period every now and then keeps
+ * them from falling in step with the program's own rounds: ten times a second, and after every
+ * experiment, one clock of each CPU starts afresh. Periods must differ by much: from a thread's own
+ * selected sample to the next tick of the same clock it gets on by one period for sure, and where
+ * that is a certain part of its round it is found in the line too often or too seldom. Two busy
+ * threads with half of a round of 1.7 ms in the line read 46.6 for 50 in the model (46.5 in the
+ * kernel) with periods from 0.75 to 1.25 of the mean, 55.6 with rounds of 1 ms; with these, 50.1
+ * and 48.1.
  *
- * CPUs that come online during a run get sampling clocks; those that go lose theirs, which the kernel does not set going again when the CPU comes
- * back. What is allocated is for all possible CPUs, and all our other programs meet whatever CPU a thread runs on. */
+ * CPUs that come online during a run get sampling clocks; those that go lose theirs, which the
+ * kernel does not set going again when the CPU comes back. What is allocated is for all possible
+ * CPUs, and all our other programs meet whatever CPU a thread runs on. */
 #include "session/internal.h"
 
 #include "base/cleanup.h"
@@ -39,7 +47,8 @@
 #include <unistd.h>
 
 #define EVENTS_PER_CPU 2
-/* Periods are as likely anywhere from 0.4 to 1.6 times of something; 1 / period is then ln(1.6 / 0.4) / 1.2 of its reciprocal on average. */
+/* Periods are as likely anywhere from 0.4 to 1.6 times of something; 1 / period is then ln(1.6 /
+ * 0.4) / 1.2 of its reciprocal on average. */
 #define LEAST_PERIOD 0.4
 #define PERIOD_SPREAD 1.2
 #define MEAN_FREQUENCY 1.155
@@ -88,7 +97,8 @@ void events_draw(struct session *s, struct sampler *v)
 /* A random distance to the next clock's start. */
 static void spread_start(struct session *s)
 {
-	uint64_t until = clock_monotonic_ns() + rng_below(&s->rng, 2 * SPREAD_START_NS / s->n_events + 1);
+	uint64_t until =
+		clock_monotonic_ns() + rng_below(&s->rng, 2 * SPREAD_START_NS / s->n_events + 1);
 
 	while (clock_monotonic_ns() < until)
 		;
@@ -112,13 +122,17 @@ static int open_stopped(struct session *s, unsigned int cpu, struct error *e)
 		if (fd < 0 && errno == ENODEV) /* the CPU is offline */
 			continue;
 		if (fd < 0)
-			return fail(e, errno, "cannot open a sampling clock on CPU %u: %s; run as root or give CAP_PERFMON", cpu, strerror(errno));
+			return fail(e, errno,
+				    "cannot open a sampling clock on CPU %u: %s; run as root or "
+				    "give CAP_PERFMON",
+				    cpu, strerror(errno));
 		v = &s->events[s->n_events++];
 		*v = (struct sampler){.fd = fd, .kind = i, .cpu = cpu, .period = period};
 		note_spacing(s, cpu);
 		v->link = bpf_program__attach_perf_event(s->skel->progs.sample_tick, fd);
 		if (!v->link)
-			return fail(e, errno, "cannot attach to the sampling clock: %s", strerror(errno));
+			return fail(e, errno, "cannot attach to the sampling clock: %s",
+				    strerror(errno));
 	}
 	return 0;
 }
@@ -199,7 +213,8 @@ bool events_adaptable(const struct session *s)
 
 void events_adapt(struct session *s, const struct rate_seen *x)
 {
-	/* Percentiles of latencies are blurred by the distance of samples, whoever waits for whom. */
+	/* Percentiles of latencies are blurred by the distance of samples, whoever waits for whom.
+	 */
 	bool first = !s->looked && !s->options.latencies;
 	unsigned int rate = rate_next(s->rate_hz, first, x);
 
@@ -220,7 +235,8 @@ void events_set_going(struct session *s)
 {
 	for (size_t i = 0; i < s->n_events; i++) {
 		events_draw(s, &s->events[i]);
-		__atomic_store_n(&s->skel->bss->clock_states[s->events[i].cpu], ABI_IDLE_WOKEN, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&s->skel->bss->clock_states[s->events[i].cpu], ABI_IDLE_WOKEN,
+				 __ATOMIC_SEQ_CST);
 	}
 	set_going(s, 0);
 	s->clocks_ns = clock_monotonic_ns();
@@ -233,7 +249,8 @@ void events_redraw(struct session *s, uint64_t now)
 	for (size_t i = 0; i < s->n_events; i++) {
 		struct sampler *v = &s->events[i];
 
-		if ((v->kind + v->cpu + s->redraws) % EVENTS_PER_CPU == 0 && !clocks_idle(s, v->cpu))
+		if ((v->kind + v->cpu + s->redraws) % EVENTS_PER_CPU == 0 &&
+		    !clocks_idle(s, v->cpu))
 			events_draw(s, v);
 	}
 }
@@ -269,7 +286,8 @@ void cpus_follow(struct session *s, const char *online)
 			continue;
 		s->idle[cpu] = false;
 		/* The first sample there stands for no more than the clocks have seen. */
-		__atomic_store_n(&s->skel->bss->clock_states[cpu], set[cpu] ? ABI_IDLE_WOKEN : ABI_IDLE_RUNNING, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&s->skel->bss->clock_states[cpu],
+				 set[cpu] ? ABI_IDLE_WOKEN : ABI_IDLE_RUNNING, __ATOMIC_SEQ_CST);
 		if (has)
 			events_close_cpu(s, cpu);
 		else

@@ -21,9 +21,11 @@ struct refusal;
 
 /* An object's rows in the map. */
 struct unwind_rows {
-	bool added, left_out, kept; /* is it in the map; was there no room for it, or for what came in its stead? */
+	bool added, left_out, kept; /* is it in the map; was there no room for it, or for what came
+				       in its stead? */
 	unsigned int lo, hi, room;  /* from lo on */
-	/* The place for the next table: that of the one before, which nothing has searched since the modules were swapped. */
+	/* The place for the next table: that of the one before, which nothing has searched since
+	 * the modules were swapped. */
 	unsigned int spare_lo, spare_room;
 };
 
@@ -46,7 +48,7 @@ struct unwind {
 	size_t n_free;
 	struct unwind_space spaces[ABI_MAX_SPACES]; /* by the code map's index */
 	size_t n_surplus_spaces;
-	bool moved;		     /* rows of an object that was there already are elsewhere now */
+	bool moved; /* rows of an object that was there already are elsewhere now */
 	struct unwind_rows *objects; /* by the code map's index */
 	size_t n_objects;
 	size_t n_left_out;
@@ -96,24 +98,28 @@ struct session {
 	uint64_t cpus_ns;	    /* when to look again which CPUs are online */
 	struct ring_buffer *traces; /* --trace-payments, and its file; or NULL */
 	FILE *trace;
-	struct ring_buffer *clocks;	/* CPUs whose clocks are stopped and should run, or ABI_IDLE_LOOPBACK; NULL: none is ever stopped */
+	struct ring_buffer *clocks;	/* CPUs whose clocks are stopped and should run, or
+					   ABI_IDLE_LOOPBACK; NULL: none is ever stopped */
 	struct bpf_link *loopback[4];	/* the network softirq and timers; NULL: detached */
 	uint64_t loopback_ns;		/* when they were attached, or were of use last */
 	uint64_t loopback_raised;	/* softirqs until then */
-	unsigned int loopback_rearm_at; /* how many wake-ups attached them again last; 0: they were of use since */
+	unsigned int loopback_rearm_at; /* how many wake-ups attached them again last; 0: they were
+					   of use since */
 	uint64_t clocks_ns;		/* since when clocks may be stopped */
 	bool idle[ABI_MAX_CPUS];
 	bool resting;			    /* ... of all CPUs, for longer */
 	unsigned int idle_hz[ABI_MAX_CPUS]; /* the rate when they were stopped */
 	struct quotas *quotas;		    /* of the processes in scope */
 	unsigned int quotas_at;		    /* the process that was looked at last, of many */
-	struct bpf_link *polled;	    /* requests of io_uring begin; NULL: there is no such event */
-	struct bpf_link *links[11];	    /* edges, or what --sync pthread has in their stead */
+	struct bpf_link *polled;    /* requests of io_uring begin; NULL: there is no such event */
+	struct bpf_link *links[11]; /* edges, or what --sync pthread has in their stead */
 	struct bpf_link *iter;
 	struct points points;
-	struct point slow_probes;     /* where each visit of the line can be made longer; none: it is slowed by samples */
+	struct point slow_probes; /* where each visit of the line can be made longer; none: it is
+				     slowed by samples */
 	struct abi_totals slow_begin; /* the totals when they came */
-	struct bpf_link *loader;      /* the probe of the dynamic linker, and what it has told; NULL: not watched */
+	struct bpf_link *loader; /* the probe of the dynamic linker, and what it has told; NULL: not
+				    watched */
 	struct ring_buffer *loads;
 	bool loaded;
 	struct unwind *unwind;
@@ -121,16 +127,19 @@ struct session {
 	bool sync_switch;	   /* ... and switches are reported, too */
 	struct abi_totals *percpu; /* room for one copy a CPU */
 	uint64_t pause_latency_begin[ABI_PAUSE_LATENCY_BUCKETS];
-	uint64_t epoch;		     /* of the experiment under way or just ended */
-	pthread_mutex_t *procs_lock; /* of many processes' entries, shared with children; else NULL */
-	struct ring_buffer *ring;    /* of execs, in a scope of many processes */
+	uint64_t epoch; /* of the experiment under way or just ended */
+	pthread_mutex_t
+		*procs_lock;	  /* of many processes' entries, shared with children; else NULL */
+	struct ring_buffer *ring; /* of execs, in a scope of many processes */
 	pid_t execs[256];
 	size_t n_execs;
-	size_t n_without_space;			  /* looks at processes for whose mappings there was no space */
-	unsigned char space_idle[ABI_MAX_SPACES]; /* for how many calls of session_maintain nobody has run in each address space */
+	size_t n_without_space; /* looks at processes for whose mappings there was no space */
+	unsigned char space_idle[ABI_MAX_SPACES]; /* for how many calls of session_maintain nobody
+						     has run in each address space */
 };
 
-/* session.c: session_open, for the programs' sake alone. On failure *why says why, or why->why is "" and @e says it. */
+/* session.c: session_open, for the programs' sake alone. On failure *why says why, or why->why is
+ * "" and @e says it. */
 int session_try(const struct session_options *o, struct refusal *why, struct error *e);
 /* Attaches a tracepoint's program. */
 int session_attach_program(struct bpf_program *prog, struct bpf_link **ret, struct error *e);
@@ -164,10 +173,12 @@ void clocks_close(struct session *s); /* not opened: allowed */
 bool clocks_idle(const struct session *s, unsigned int cpu);
 /* Looks which may. Between experiments. */
 void clocks_maintain(struct session *s);
-/* Stops them all, or has them go again: between experiments that are far from each other. Waits are not sampled either. */
+/* Stops them all, or has them go again: between experiments that are far from each other. Waits are
+ * not sampled either. */
 int clocks_rest(struct session *s, bool rests);
 
-/* CPU time, in ns, that a hypervisor took from this machine's CPUs since boot; 0: none, or not known. */
+/* CPU time, in ns, that a hypervisor took from this machine's CPUs since boot; 0: none, or not
+ * known. */
 void stolen_open(struct session *s);
 uint64_t stolen_ns(const struct session *s);
 void stolen_close(struct session *s);
@@ -177,13 +188,15 @@ void quotas_follow(struct session *s);
 void own_cost_begin(struct session *s);
 void own_cost_end(struct session *s);
 
-/* loopback.c: has those network packets told apart that a thread in scope sends to its own machine. Not with --sync pthread. */
+/* loopback.c: has those network packets told apart that a thread in scope sends to its own machine.
+ * Not with --sync pthread. */
 int loopback_follow(struct session *s, struct error *e);
 void loopback_close(struct session *s); /* not followed: allowed */
 /* Detaches the events if nothing needs them. Between experiments. */
 void loopback_maintain(struct session *s);
 
-/* slowing.c: where the experiment @epoch is to slow the line by @share (0..1) and probes are there to do it, leaves it to them. */
+/* slowing.c: where the experiment @epoch is to slow the line by @share (0..1) and probes are there
+ * to do it, leaves it to them. */
 void slowing_begin(struct session *s, double share, uint64_t epoch);
 
 /* loader.c */
@@ -191,8 +204,10 @@ void loader_close(struct session *s);
 /* processes.c */
 int processes_open(struct session *s, struct error *e);
 void processes_close(struct session *s); /* not opened: allowed */
-/* @pid has a handler of the payment signal, unless *@execs moves meanwhile; its children inherit that. */
-void processes_allow_signals(struct session *s, pid_t pid, const volatile unsigned long long *execs);
+/* @pid has a handler of the payment signal, unless *@execs moves meanwhile; its children inherit
+ * that. */
+void processes_allow_signals(struct session *s, pid_t pid,
+			     const volatile unsigned long long *execs);
 /* The controller itself, while it calibrates. */
 void processes_calibrate(struct session *s, bool begins);
 
@@ -205,8 +220,9 @@ int sync_open(struct session *s, struct error *e);
 void sync_close(struct session *s); /* not opened: allowed */
 void sync_active(struct session *s, bool active);
 
-/* unwind.c. After load unwind_open begins, and unwind_opened ends what takes the kernel a while. unwind_set hands over the tables of s->code,
- * and the mappings of @space, whenever they have changed. unwind_log_errors says what could not be taken in, one a line. */
+/* unwind.c. After load unwind_open begins, and unwind_opened ends what takes the kernel a while.
+ * unwind_set hands over the tables of s->code, and the mappings of @space, whenever they have
+ * changed. unwind_log_errors says what could not be taken in, one a line. */
 int unwind_open(struct session *s, struct error *e);
 int unwind_opened(struct session *s, struct error *e);
 void unwind_close(struct session *s); /* not opened: allowed */
@@ -215,7 +231,8 @@ int unwind_set(struct session *s, size_t space, struct error *e);
 void unwind_drop(struct session *s, size_t space);
 void unwind_log_errors(const struct session *s, FILE *f);
 
-/* unwind_rows.c. After load; the first chunk is begun with (unwind_opened ends that). A failure leaves what unwind_rows_close frees. */
+/* unwind_rows.c. After load; the first chunk is begun with (unwind_opened ends that). A failure
+ * leaves what unwind_rows_close frees. */
 int unwind_rows_open(struct session *s, struct error *e);
 void unwind_rows_close(struct session *s);
 /* Takes the rows out of the code map's objects whose tables are new. */

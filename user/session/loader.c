@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Libraries that come and go while the program runs, as the dynamic linker tells (bpf/loader.bpf.c). */
+/* Libraries that come and go while the program runs, as the dynamic linker tells
+ * (bpf/loader.bpf.c). */
 #include "session/internal.h"
 
 #include "base/cleanup.h"
@@ -12,7 +13,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* Of glibc and musl: what r_debug.r_brk points to (the protocol of link.h). Both export it, so it is there in stripped ones as well. */
+/* Of glibc and musl: what r_debug.r_brk points to (the protocol of link.h). Both export it, so it
+ * is there in stripped ones as well. */
 #define HOOK "_dl_debug_state"
 
 static int note(void *arg, void *data, size_t size)
@@ -27,13 +29,15 @@ int session_watch_loader(struct session *s, const struct elf_object *program, st
 	_cleanup_elf_object_ struct elf_object *loader = NULL;
 	_cleanup_(code_places_close) struct code_places places = {0};
 	struct uprobe probe = {0};
-	struct uprobes all = {.places = &places, .pid = (pid_t)s->skel->bss->control.main, .all = &probe, .n = 1};
+	struct uprobes all = {
+		.places = &places, .pid = (pid_t)s->skel->bss->control.main, .all = &probe, .n = 1};
 	_cleanup_free_ char *path = elf_object_interpreter(program);
 	struct elf_symbol hook;
 	int r;
 
 	if (!all.pid)
-		return fail(e, ESRCH, "there is no one process whose dynamic linker could be watched");
+		return fail(e, ESRCH,
+			    "there is no one process whose dynamic linker could be watched");
 	if (!path)
 		return fail(e, ENOENT, "%s: loads no libraries", elf_object_path(program));
 	r = elf_object_open_named(program, path, &loader, e);

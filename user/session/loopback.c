@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What a thread sends over the loopback device is delivered by a softirq that looks like any other: two events tell where it begins and ends,
- * and two where a timer interrupts it (bpf/edges.h). They come with every packet of everybody; on a server that sends an answer every 15 us
- * they took 2 % of its time, and as much of its clients'. Only where threads in scope send to each other is anything learnt from them. So they are
- * detached when no thread in scope was woken by packets of another one during a second and a whole experiment, if there were enough packets
- * for it to matter.
+/* What a thread sends over the loopback device is delivered by a softirq that looks like any other:
+ * two events tell where it begins and ends, and two where a timer interrupts it (bpf/edges.h). They
+ * come with every packet of everybody; on a server that sends an answer every 15 us they took 2 %
+ * of its time, and as much of its clients'. Only where threads in scope send to each other is
+ * anything learnt from them. So they are detached when no thread in scope was woken by packets of
+ * another one during a second and a whole experiment, if there were enough packets for it to
+ * matter.
  *
- * While they are detached, such a wake-up looks like one by a timer that came while another thread in scope ran. Only threads in certain
- * system calls are known to wait for a timer. When the number of such wake-ups reaches a threshold, the events are attached again, within a
- * fraction of a millisecond. No more packets than that go unnoticed. If it was for nothing, the threshold doubles: otherwise a server whose
- * threads wake up by timers would have the events attached all the time. */
+ * While they are detached, such a wake-up looks like one by a timer that came while another thread
+ * in scope ran. Only threads in certain system calls are known to wait for a timer. When the number
+ * of such wake-ups reaches a threshold, the events are attached again, within a fraction of a
+ * millisecond. No more packets than that go unnoticed. If it was for nothing, the threshold
+ * doubles: otherwise a server whose threads wake up by timers would have the events attached all
+ * the time. */
 #include "session/internal.h"
 
 #include "base/clock.h"
@@ -35,7 +39,8 @@ static void begin_watch(struct session *s)
 	s->loopback_raised = raised(s);
 }
 
-/* Ends before begins: a beginning whose end was not seen would have others' packets taken for the sender's. */
+/* Ends before begins: a beginning whose end was not seen would have others' packets taken for the
+ * sender's. */
 int loopback_follow(struct session *s, struct error *e)
 {
 	struct bpf_program *const order[] = {
@@ -46,7 +51,8 @@ int loopback_follow(struct session *s, struct error *e)
 	};
 	int r = 0;
 
-	_Static_assert(sizeof(order) / sizeof(*order) == sizeof(s->loopback) / sizeof(*s->loopback), "a link for each");
+	_Static_assert(sizeof(order) / sizeof(*order) == sizeof(s->loopback) / sizeof(*s->loopback),
+		       "a link for each");
 	for (size_t i = 0; r == 0 && i < sizeof(order) / sizeof(*order); i++)
 		r = s->loopback[i] ? 0 : session_attach_program(order[i], &s->loopback[i], e);
 	begin_watch(s);
@@ -94,7 +100,8 @@ void loopback_maintain(struct session *s)
 		return;
 	if (!followed(s)) {
 		/* The call was lost, or could not be followed. */
-		if (__atomic_load_n(&s->skel->bss->loopback_idle, __ATOMIC_SEQ_CST) != ABI_IDLE_STOPPED)
+		if (__atomic_load_n(&s->skel->bss->loopback_idle, __ATOMIC_SEQ_CST) !=
+		    ABI_IDLE_STOPPED)
 			(void)loopback_follow(s, NULL);
 		return;
 	}
@@ -105,7 +112,8 @@ void loopback_maintain(struct session *s)
 	}
 	if (ns < UNUSED_NS || s->begin_ns < s->loopback_ns)
 		return;
-	if ((double)(raised(s) - s->loopback_raised) * NSEC_PER_SEC < DEAR_PER_SECOND * (double)ns) {
+	if ((double)(raised(s) - s->loopback_raised) * NSEC_PER_SEC <
+	    DEAR_PER_SECOND * (double)ns) {
 		begin_watch(s);
 		return;
 	}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A scope of many processes: BPF enters and removes them (bpf/edges.h), here their address spaces are found out. Processes that were forked
- * from one another share a space for as long as their mappings are the same. */
+/* A scope of many processes: BPF enters and removes them (bpf/edges.h), here their address spaces
+ * are found out. Processes that were forked from one another share a space for as long as their
+ * mappings are the same. */
 #include "session/internal.h"
 
 #include "base/error.h"
@@ -21,11 +22,13 @@ int session_processes_fd(const struct session *s)
 	return bpf_map__fd(s->skel->maps.procs);
 }
 
-/* Of what is read and written back: the process that hands on the library writes, too, until it is killed. */
+/* Of what is read and written back: the process that hands on the library writes, too, until it is
+ * killed. */
 static int make_lock(struct session *s)
 {
 	pthread_mutexattr_t a;
-	void *p = mmap(NULL, sizeof(*s->procs_lock), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	void *p = mmap(NULL, sizeof(*s->procs_lock), PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	if (p == MAP_FAILED)
 		return -errno;
@@ -56,7 +59,9 @@ static int on_exec(void *arg, void *data, size_t size)
 		return 0;
 	memcpy(&tgid, data, sizeof(tgid));
 	s->execs[s->n_execs++] = (pid_t)tgid;
-	return s->n_execs < sizeof(s->execs) / sizeof(*s->execs) ? 0 : -EAGAIN; /* the rest is asked for again */
+	return s->n_execs < sizeof(s->execs) / sizeof(*s->execs)
+		       ? 0
+		       : -EAGAIN; /* the rest is asked for again */
 }
 
 int processes_open(struct session *s, struct error *e)
@@ -69,7 +74,9 @@ int processes_open(struct session *s, struct error *e)
 	if (r < 0)
 		return fail(e, -r, "out of memory");
 	s->ring = ring_buffer__new(bpf_map__fd(s->skel->maps.execs), on_exec, s, NULL);
-	return s->ring ? 0 : fail(e, errno, "cannot read what programs are started: %s", strerror(errno));
+	return s->ring ? 0
+		       : fail(e, errno, "cannot read what programs are started: %s",
+			      strerror(errno));
 }
 
 void processes_close(struct session *s)
@@ -120,7 +127,8 @@ void quotas_follow(struct session *s)
 		return;
 	}
 	for (int i = 0; i < QUOTAS_EACH_TIME; i++) {
-		if (bpf_map_get_next_key(session_processes_fd(s), s->quotas_at ? &s->quotas_at : NULL, &next) < 0) {
+		if (bpf_map_get_next_key(session_processes_fd(s),
+					 s->quotas_at ? &s->quotas_at : NULL, &next) < 0) {
 			s->quotas_at = 0;
 			return;
 		}
@@ -149,8 +157,11 @@ int session_take(struct session *s, pid_t pid, unsigned int flags, struct error 
 	r = put(s, pid, &p, BPF_ANY);
 	unlock(s);
 	if (r == -E2BIG)
-		return fail(e, E2BIG, "too many processes are in scope; at most %d", ABI_MAX_PROCESSES);
-	return r < 0 ? fail(e, -r, "cannot enter process %d into the scope: %s", (int)pid, strerror(-r)) : 0;
+		return fail(e, E2BIG, "too many processes are in scope; at most %d",
+			    ABI_MAX_PROCESSES);
+	return r < 0 ? fail(e, -r, "cannot enter process %d into the scope: %s", (int)pid,
+			    strerror(-r))
+		     : 0;
 }
 
 int session_flags(const struct session *s, pid_t pid, unsigned int *ret)
@@ -223,7 +234,10 @@ int session_processes(const struct session *s, struct session_process **ret, siz
 	_map_call_ bool raised = map_call_begin();
 	int r = keys && values ? 0 : -ENOMEM;
 
-	if (r == 0 && bpf_map_lookup_batch(session_processes_fd(s), NULL, &batch, keys, values, &n, NULL) < 0 && errno != ENOENT)
+	if (r == 0 &&
+	    bpf_map_lookup_batch(session_processes_fd(s), NULL, &batch, keys, values, &n, NULL) <
+		    0 &&
+	    errno != ENOENT)
 		r = -errno;
 	if (r == 0) {
 		all = calloc(n + 1, sizeof(*all));
@@ -271,7 +285,9 @@ int session_look(struct session *s, pid_t pid, struct error *e)
 		r = code_map_add_space(s->points.code, &space);
 		if (r < 0) {
 			s->n_without_space++;
-			return fail(e, -r, "too many processes that differ in what they map; at most %d", ABI_MAX_SPACES);
+			return fail(e, -r,
+				    "too many processes that differ in what they map; at most %d",
+				    ABI_MAX_SPACES);
 		}
 	}
 	r = code_map_refresh_space(s->points.code, space, pid, &changed, e);
@@ -291,7 +307,9 @@ int session_look(struct session *s, pid_t pid, struct error *e)
 	if (r == 0)
 		r = put(s, pid, &p, BPF_EXIST);
 	unlock(s);
-	return r < 0 && r != -ENOENT ? fail(e, -r, "cannot enter process %d: %s", (int)pid, strerror(-r)) : 0;
+	return r < 0 && r != -ENOENT
+		       ? fail(e, -r, "cannot enter process %d: %s", (int)pid, strerror(-r))
+		       : 0;
 }
 
 int session_refresh_code(struct session *s)
@@ -318,7 +336,9 @@ void session_maintain(struct session *s)
 			used[all[i].space] = 1;
 	/* A child that was entered while we looked is seen the next time. */
 	for (size_t i = 0; i < n_spaces; i++) {
-		s->space_idle[i] = (unsigned char)(used[i] || !s->points.code->spaces[i].used ? 0 : s->space_idle[i] + 1);
+		s->space_idle[i] = (unsigned char)(used[i] || !s->points.code->spaces[i].used
+							   ? 0
+							   : s->space_idle[i] + 1);
 		if (s->space_idle[i] < 2)
 			continue;
 		unwind_drop(s, i);

@@ -5,14 +5,17 @@
 
 /* Samples in a round, at least. */
 #define SAMPLES_PER_VISIT 6
-/* Few edges are enough: threads that share a lock may meet only now and then, and all the time once one of them is paused. That is so past
- * the knee of a lock that nobody waits for otherwise; some tens of edges a second are seen there. */
+/* Few edges are enough: threads that share a lock may meet only now and then, and all the time once
+ * one of them is paused. That is so past the knee of a lock that nobody waits for otherwise; some
+ * tens of edges a second are seen there. */
 #define SAMPLES_PER_EDGE 400
-/* But where next to all samples are one thread's, others are no competitors for a lock. What such a thread and its helpers have to do with each
- * other is less than this: some 50 ms lie between two wake-ups, and a pause at SESSION_RATE_ALONE is 2 ms. */
+/* But where next to all samples are one thread's, others are no competitors for a lock. What such a
+ * thread and its helpers have to do with each other is less than this: some 50 ms lie between two
+ * wake-ups, and a pause at SESSION_RATE_ALONE is 2 ms. */
 #define WAKES_PER_SECOND 20
 #define TURNS_SHARE 0.05
-/* Samples that take longer make the intervals wider, not narrower: they are as uneven as the machine. */
+/* Samples that take longer make the intervals wider, not narrower: they are as uneven as the
+ * machine. */
 #define MOST_TICKS 0.05
 
 static double per_second(uint64_t n, uint64_t ns)
@@ -22,23 +25,28 @@ static double per_second(uint64_t n, uint64_t ns)
 
 unsigned int rate_low(uint64_t tick_ns)
 {
-	double rate = tick_ns ? MOST_TICKS * (double)NSEC_PER_SEC / (double)tick_ns : SESSION_RATE_LOW;
+	double rate =
+		tick_ns ? MOST_TICKS * (double)NSEC_PER_SEC / (double)tick_ns : SESSION_RATE_LOW;
 
-	return rate > SESSION_RATE_LOW ? SESSION_RATE_LOW : rate < SESSION_RATE_LEAST ? SESSION_RATE_LEAST : (unsigned int)rate;
+	return rate > SESSION_RATE_LOW	   ? SESSION_RATE_LOW
+	       : rate < SESSION_RATE_LEAST ? SESSION_RATE_LEAST
+					   : (unsigned int)rate;
 }
 
 bool rate_alone(const struct rate_seen *x)
 {
 	if (x->samples < RATE_ENOUGH_SAMPLES)
 		return false;
-	return (double)x->turns <= TURNS_SHARE * (double)x->samples && per_second(x->wakes, x->run_ns) < WAKES_PER_SECOND;
+	return (double)x->turns <= TURNS_SHARE * (double)x->samples &&
+	       per_second(x->wakes, x->run_ns) < WAKES_PER_SECOND;
 }
 
 unsigned int rate_next(unsigned int rate, bool first, const struct rate_seen *x)
 {
 	double visits = SAMPLES_PER_VISIT * per_second(x->visits, x->ns);
 	double edges = SAMPLES_PER_EDGE * per_second(x->wakes + x->cpu_waits, x->run_ns);
-	/* Both: where there are no edges nobody waits, and many of them to a visit leave it an average of large steps. */
+	/* Both: where there are no edges nobody waits, and many of them to a visit leave it an
+	 * average of large steps. */
 	double wanted = visits < edges ? visits : edges, low = rate_low(x->tick_ns);
 
 	if (rate_alone(x))

@@ -16,11 +16,13 @@
 
 /* Debts below this wait for more: a payment costs a few microseconds itself. */
 #define THRESHOLD_NS SHIM_THRESHOLD_NS
-/* Unused blocked time kept as credit: a few samples of a millisecond, forgotten within some ten rounds of a few milliseconds. Without it a
- * ping-pong with rounds of 1.5 ms reads 36 for 60; past a knee none is left, and it changes nothing. */
+/* Unused blocked time kept as credit: a few samples of a millisecond, forgotten within some ten
+ * rounds of a few milliseconds. Without it a ping-pong with rounds of 1.5 ms reads 36 for 60; past
+ * a knee none is left, and it changes nothing. */
 #define UNUSED_WAIT_NS (3 * 1000000LL)
 #define UNUSED_WAIT_AGE_NS (50 * 1000000LL)
-/* A thread in a payment cannot be preempted on a kernel without preemption: tasks out of scope wait at most this long. */
+/* A thread in a payment cannot be preempted on a kernel without preemption: tasks out of scope wait
+ * at most this long. */
 #define SLICE_NS 1000000ULL
 
 static void configure(struct session *s)
@@ -33,11 +35,14 @@ static void configure(struct session *s)
 	c->signo = (unsigned int)s->options.signo;
 	c->has_task_work = feature_usable("task_work", s->options.disabled);
 	/* Not for uprobes' programs. Who pays is current at any rate. */
-	c->has_send_signal_task = s->options.sync == ABI_SYNC_SCHED && feature_usable("send_signal_task", s->options.disabled);
+	c->has_send_signal_task = s->options.sync == ABI_SYNC_SCHED &&
+				  feature_usable("send_signal_task", s->options.disabled);
 	c->has_preempt_disable = programs_preempt_disable();
 	/* A kernel that does not report system calls knows no such event. */
-	(void)bpf_program__set_autoload(s->skel->progs.pay_at_call, !c->has_task_work && s->options.sync == ABI_SYNC_SCHED &&
-									    libbpf_find_vmlinux_btf_id("sys_exit", BPF_TRACE_RAW_TP) > 0);
+	(void)bpf_program__set_autoload(
+		s->skel->progs.pay_at_call,
+		!c->has_task_work && s->options.sync == ABI_SYNC_SCHED &&
+			libbpf_find_vmlinux_btf_id("sys_exit", BPF_TRACE_RAW_TP) > 0);
 	c->rq_edges = keeps_cpu && s->options.sync == ABI_SYNC_SCHED;
 	c->sync = s->options.sync;
 	c->has_switch = s->sync_switch;
@@ -59,7 +64,9 @@ static void configure(struct session *s)
 
 int session_check_rights(struct error *e)
 {
-	return feature_denied("task_storage") ? programs_fail(e, -EPERM, "the BPF programs", feature_refusal("task_storage")) : 0;
+	return feature_denied("task_storage") ? programs_fail(e, -EPERM, "the BPF programs",
+							      feature_refusal("task_storage"))
+					      : 0;
 }
 
 /* Loaded, it would run, but the ledger would have no entries for threads. */
@@ -90,7 +97,8 @@ static int open_points(struct session *s, struct error *e)
 		.needs = s->options.needs,
 		.latencies = s->options.latencies,
 		.slow_probes = s->options.slow_probes,
-		.sample_ns = NSEC_PER_SEC / (s->options.rate_hz ? s->options.rate_hz : SESSION_RATE_ALONE),
+		.sample_ns = NSEC_PER_SEC /
+			     (s->options.rate_hz ? s->options.rate_hz : SESSION_RATE_ALONE),
 		.disabled = s->options.disabled,
 	};
 
@@ -102,7 +110,8 @@ static void cleanup_session(struct session **s)
 	session_close(*s);
 }
 
-static int open_programs(const struct session_options *o, struct session **ret, struct refusal *why, struct error *e)
+static int open_programs(const struct session_options *o, struct session **ret, struct refusal *why,
+			 struct error *e)
 {
 	_cleanup_(cleanup_session) struct session *s = NULL;
 	struct calibration_host host;
@@ -113,7 +122,9 @@ static int open_programs(const struct session_options *o, struct session **ret, 
 	if (cpus < 1)
 		return fail(e, -cpus, "cannot tell the number of CPUs: %s", strerror(-cpus));
 	if (cpus > ABI_MAX_CPUS)
-		return fail(e, E2BIG, "this machine has %d possible CPUs; cozbpf is built for at most %d", cpus, ABI_MAX_CPUS);
+		return fail(e, E2BIG,
+			    "this machine has %d possible CPUs; cozbpf is built for at most %d",
+			    cpus, ABI_MAX_CPUS);
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return fail(e, ENOMEM, "out of memory");
@@ -184,7 +195,8 @@ void session_close(struct session *s)
 	if (!s)
 		return;
 	if (s->skel && s->skel->bss)
-		s->skel->bss->control.epoch = (s->skel->bss->control.epoch + 1) & ~1ULL; /* no experiment any more */
+		s->skel->bss->control.epoch =
+			(s->skel->bss->control.epoch + 1) & ~1ULL; /* no experiment any more */
 	own_cost_end(s);
 	stolen_close(s);
 	quotas_free(s->quotas);
@@ -227,7 +239,9 @@ int session_slots_fd(const struct session *s)
 int session_attach_program(struct bpf_program *prog, struct bpf_link **ret, struct error *e)
 {
 	*ret = bpf_program__attach(prog);
-	return *ret ? 0 : fail(e, errno, "cannot attach %s: %s; `cozbpf check` says what is missing", bpf_program__name(prog), strerror(errno));
+	return *ret ? 0
+		    : fail(e, errno, "cannot attach %s: %s; `cozbpf check` says what is missing",
+			   bpf_program__name(prog), strerror(errno));
 }
 
 /* A kernel without io_uring has neither event. */
@@ -236,27 +250,38 @@ static void attach_polled(struct session *s)
 	static const char *const events[] = {"io_uring_submit_req", "io_uring_submit_sqe"};
 
 	for (size_t i = 0; i < sizeof(events) / sizeof(*events) && !s->polled; i++)
-		s->polled = bpf_program__attach_raw_tracepoint(s->skel->progs.edge_polled, events[i]);
+		s->polled =
+			bpf_program__attach_raw_tracepoint(s->skel->progs.edge_polled, events[i]);
 }
 
 int session_attach(struct session *s, pid_t pid, struct error *e)
 {
 	struct bpf_program *progs[] = {
-		s->skel->progs.edge_newtask, s->skel->progs.edge_exec,	s->skel->progs.edge_exit,    s->skel->progs.edge_waking,
-		s->skel->progs.edge_switch,  s->skel->progs.sync_exec,	s->skel->progs.sync_exit,    s->skel->progs.sync_switch,
-		s->skel->progs.pay_at_call,  s->skel->progs.edge_queue, s->skel->progs.edge_execute,
+		s->skel->progs.edge_newtask, s->skel->progs.edge_exec,
+		s->skel->progs.edge_exit,    s->skel->progs.edge_waking,
+		s->skel->progs.edge_switch,  s->skel->progs.sync_exec,
+		s->skel->progs.sync_exit,    s->skel->progs.sync_switch,
+		s->skel->progs.pay_at_call,  s->skel->progs.edge_queue,
+		s->skel->progs.edge_execute,
 	};
 	int r;
 
-	_Static_assert(sizeof(progs) / sizeof(*progs) == sizeof(s->links) / sizeof(*s->links), "a link for each");
-	/* Probes are in files, and so in all processes that map them, but for one process alone. Its children's would come too late: a child that was
-	 * just forked would visit points that do not count yet. The programs look at who visits. */
+	_Static_assert(sizeof(progs) / sizeof(*progs) == sizeof(s->links) / sizeof(*s->links),
+		       "a link for each");
+	/* Probes are in files, and so in all processes that map them, but for one process alone.
+	 * Its children's would come too late: a child that was just forked would visit points that
+	 * do not count yet. The programs look at who visits. */
 	s->points.pid = s->options.many && !s->options.one_only ? 0 : pid;
 	s->skel->bss->control.tgid = s->skel->bss->control.main = (unsigned long long)pid;
-	r = s->options.many && pid ? session_take(s, pid, ABI_PROC_IN | (s->options.one_only ? 0 : ABI_PROC_FOLLOW), e) : 0;
+	r = s->options.many && pid
+		    ? session_take(s, pid,
+				   ABI_PROC_IN | (s->options.one_only ? 0 : ABI_PROC_FOLLOW), e)
+		    : 0;
 	/* Those of the way to follow threads that sync_configure has chosen. */
 	for (size_t i = 0; r == 0 && i < sizeof(progs) / sizeof(*progs); i++)
-		r = bpf_program__autoload(progs[i]) ? session_attach_program(progs[i], &s->links[i], e) : 0;
+		r = bpf_program__autoload(progs[i])
+			    ? session_attach_program(progs[i], &s->links[i], e)
+			    : 0;
 	if (r == 0 && !s->sync) {
 		attach_polled(s);
 		r = loopback_follow(s, e);
@@ -288,7 +313,8 @@ void session_find_counters(struct session *s)
 	const struct shim_page *page = s->points.page;
 
 	/* Its launch is the first exec. After a second one the program's image has no shim. */
-	if (page && !c->signals_ok && c->execs == 1 && __atomic_load_n(&page->loaded, __ATOMIC_ACQUIRE)) {
+	if (page && !c->signals_ok && c->execs == 1 &&
+	    __atomic_load_n(&page->loaded, __ATOMIC_ACQUIRE)) {
 		c->signals_ok = 1;
 		if (s->options.many)
 			processes_allow_signals(s, (pid_t)c->main, &c->execs);
@@ -306,7 +332,8 @@ uint64_t session_period_ns(const struct session *s)
 	return 1000000000ULL / s->rate_hz;
 }
 
-void session_overheads(const struct session *s, uint64_t *ret_pay_ns, uint64_t *ret_hit_ns, uint64_t *ret_tick_ns)
+void session_overheads(const struct session *s, uint64_t *ret_pay_ns, uint64_t *ret_hit_ns,
+		       uint64_t *ret_tick_ns)
 {
 	*ret_pay_ns = (uint64_t)s->skel->bss->control.pay.ns;
 	*ret_hit_ns = (uint64_t)s->skel->bss->control.hit.ns;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The kernel side of a run: BPF programs, sampling events, probes. It holds all BPF descriptors; when they close, by whatever end of the process,
- * every effect on the program ends. */
+/* The kernel side of a run: BPF programs, sampling events, probes. It holds all BPF descriptors;
+ * when they close, by whatever end of the process, every effect on the program ends. */
 #pragma once
 
 #include "experiment/backend.h"
@@ -20,47 +20,58 @@ struct session;
 struct session_options {
 	enum abi_payer payer;
 	enum abi_sync sync;
-	int signo;	      /* payment signal (sleep, spin) */
-	unsigned int rate_hz; /* samples a second and CPU; 0: as the program needs (session/rate.h) */
-	uint64_t seed;	      /* of the sampling periods */
-	bool many;	      /* the scope is what session_take enters, and what comes from that; else one process */
-	bool one_only;	      /* of many: children of the process that session_attach names are not followed */
-	bool all_execs;	      /* session_execs tells of every exec on the machine, not only of those entered */
-	uint64_t kernel_base; /* the kernel's functions are targets (code_kernel_base); 0: they are not */
-	/* A bit for each kind of wait (base/waits.h) that is sampled as well, and can be selected: takes task work and ABI_SYNC_SCHED; that for a CPU
-	 * takes ABI_PAY_HOLD, too. */
+	int signo; /* payment signal (sleep, spin) */
+	unsigned int
+		rate_hz; /* samples a second and CPU; 0: as the program needs (session/rate.h) */
+	uint64_t seed;	 /* of the sampling periods */
+	bool many;	/* the scope is what session_take enters, and what comes from that; else one
+			   process */
+	bool one_only;	/* of many: children of the process that session_attach names are not
+			   followed */
+	bool all_execs; /* session_execs tells of every exec on the machine, not only of those
+			   entered */
+	uint64_t kernel_base; /* the kernel's functions are targets (code_kernel_base); 0: they are
+				 not */
+	/* A bit for each kind of wait (base/waits.h) that is sampled as well, and can be selected:
+	 * takes task work and ABI_SYNC_SCHED; that for a CPU takes ABI_PAY_HOLD, too. */
 	unsigned int waits;
 	bool slows;	      /* experiments may slow the line for real */
-	bool slow_probes;     /* ... and may do so at its visits (session_slow_at); takes POINTS_NEED_PROBES */
+	bool slow_probes;     /* ... and may do so at its visits (session_slow_at); takes
+				 POINTS_NEED_PROBES */
 	const char *disabled; /* comma list of features to go without, or NULL */
 	size_t latencies;     /* how many pairs there will be (points_pair) */
 	unsigned int needs;   /* enum points_needs */
-	const char *trace;    /* a new file to write every stop to that is booked (trace.c), or NULL */
-	bool calibrate;	      /* anew, whatever an earlier run has found */
-	bool inclusive;	      /* a sample belongs to every frame in scope of its call chain, not to the first only */
+	const char *trace; /* a new file to write every stop to that is booked (trace.c), or NULL */
+	bool calibrate;	   /* anew, whatever an earlier run has found */
+	bool inclusive;	   /* a sample belongs to every frame in scope of its call chain, not to the
+			      first only */
 };
 
-/* May this user load BPF programs? -EPERM, with what is missing. A run asks before all else that takes privileges, since what that says of a
- * missing one helps nobody who lacks these. */
+/* May this user load BPF programs? -EPERM, with what is missing. A run asks before all else that
+ * takes privileges, since what that says of a missing one helps nobody who lacks these. */
 int session_check_rights(struct error *e);
-/* Opens and loads the programs. Nothing is attached. On success *ret is the caller's (session_close). */
+/* Opens and loads the programs. Nothing is attached. On success *ret is the caller's
+ * (session_close). */
 int session_open(const struct session_options *o, struct session **ret, struct error *e);
 void session_close(struct session *s); /* NULL is allowed */
-/* Tries every feature for real, and loads what runs would load. *ret is the caller's (free). @disabled: comma list of features to treat as
- * missing, or NULL. -ENOMEM. */
+/* Tries every feature for real, and loads what runs would load. *ret is the caller's (free).
+ * @disabled: comma list of features to treat as missing, or NULL. -ENOMEM. */
 int session_probe(const char *disabled, struct feature **ret, size_t *ret_n);
 /* What the kernel refuses, and libbpf about it, is printed to standard error from now on. */
 void session_verbose(void);
-/* Has payments and hits cost what they really do: measures it (half a second, on two CPUs), unless an earlier run since boot has. Before
- * session_attach. Without it payments are only a little less exact. */
+/* Has payments and hits cost what they really do: measures it (half a second, on two CPUs), unless
+ * an earlier run since boot has. Before session_attach. Without it payments are only a little less
+ * exact. */
 void session_calibrate(struct session *s);
 
 /* The map of payment slots, for the shim to map. Owned by the session. */
 int session_slots_fd(const struct session *s);
-/* Names @pid as the scope (of many: as one process of it; 0: none yet), attaches the scheduler's edges and starts sampling. */
+/* Names @pid as the scope (of many: as one process of it; 0: none yet), attaches the scheduler's
+ * edges and starts sampling. */
 int session_attach(struct session *s, pid_t pid, struct error *e);
-/* Names and intervals of samples come from @map, and it defines which addresses are in scope and how stacks are walked; it must outlive the
- * session. Call again when its mappings changed. Takes the unwinding tables out of the map. */
+/* Names and intervals of samples come from @map, and it defines which addresses are in scope and
+ * how stacks are walked; it must outlive the session. Call again when its mappings changed. Takes
+ * the unwinding tables out of the map. */
 int session_set_code(struct session *s, struct code_map *map, struct error *e);
 
 /* A handler of the payment signal: as in struct abi_proc. All 0: the library's. */
@@ -68,8 +79,8 @@ struct session_handler {
 	uint64_t address;
 	unsigned int numbers;
 };
-/* @pid has the handler @h now, which its children inherit; NULL: it has none after all. A child that has session_processes_fd may call it, and
- * session_flags, too. */
+/* @pid has the handler @h now, which its children inherit; NULL: it has none after all. A child
+ * that has session_processes_fd may call it, and session_flags, too. */
 void session_set_handler(struct session *s, pid_t pid, const struct session_handler *h);
 
 /* A scope of many processes. What is entered leaves by itself when it ends. */
@@ -78,10 +89,11 @@ struct session_process {
 	unsigned int flags; /* ABI_PROC_* */
 	unsigned int space; /* its address space, or ABI_SPACE_NONE */
 };
-/* The smallest CPU quota of a control group with processes in scope, in CPUs, and the group's directory,
- * which is the session's; 0: there is none, as far as is known. */
+/* The smallest CPU quota of a control group with processes in scope, in CPUs, and the group's
+ * directory, which is the session's; 0: there is none, as far as is known. */
 double session_quota(struct session *s, const char **ret_path);
-/* Enters @pid, or changes what it is: @flags ABI_PROC_IN: in scope; ABI_PROC_FOLLOW: so will its children be, as it is. */
+/* Enters @pid, or changes what it is: @flags ABI_PROC_IN: in scope; ABI_PROC_FOLLOW: so will its
+ * children be, as it is. */
 int session_take(struct session *s, pid_t pid, unsigned int flags, struct error *e);
 /* The flags of @pid; -ENOENT: it is not entered. */
 int session_flags(const struct session *s, pid_t pid, unsigned int *ret);
@@ -90,7 +102,8 @@ void session_leave(struct session *s, pid_t pid);
 int session_processes_fd(const struct session *s);
 /* All that are entered now. The array is the caller's. */
 int session_processes(const struct session *s, struct session_process **ret, size_t *ret_n);
-/* Reads what @pid has mapped, if that is not what it was. To be called after an exec, and now and then. */
+/* Reads what @pid has mapped, if that is not what it was. To be called after an exec, and now and
+ * then. */
 int session_look(struct session *s, pid_t pid, struct error *e);
 /* Takes in what naming has found out of the code that all have mapped. */
 int session_refresh_code(struct session *s);
@@ -98,58 +111,68 @@ int session_refresh_code(struct session *s);
 int session_execs_fd(const struct session *s);
 /* Which have, since the last call; owned by the session. Call until there are none. */
 size_t session_execs(struct session *s, const pid_t **ret);
-/* Forgets the address spaces in which no process runs any more, at the second call that finds none: a few times a second. */
+/* Forgets the address spaces in which no process runs any more, at the second call that finds none:
+ * a few times a second. */
 void session_maintain(struct session *s);
-/* CPU time since session_attach of what is in scope, pauses by hold included, and of all else but the idle time. */
+/* CPU time since session_attach of what is in scope, pauses by hold included, and of all else but
+ * the idle time. */
 void session_cpu_times(struct session *s, uint64_t *ret_scope_ns, uint64_t *ret_outside_ns);
-/* Has what our programs in the kernel take be measured from now on, between experiments; where the kernel does not let us it is not known. */
+/* Has what our programs in the kernel take be measured from now on, between experiments; where the
+ * kernel does not let us it is not known. */
 void session_measure_own(struct session *s);
-/* CPUs that they kept busy, so far: 0.01 is a hundredth of one. The kernel's way to them, interrupts above all, is not in it, nor are pauses.
- * NaN: not known. */
+/* CPUs that they kept busy, so far: 0.01 is a hundredth of one. The kernel's way to them,
+ * interrupts above all, is not in it, nor are pauses. NaN: not known. */
 double session_own_share(struct session *s);
 /* --sync pthread: where the C library's calls are seen. One of these, after session_attach.
- * On the shim's own places in its wrappers of them: @image are the library's bytes, @path a file of them that the program maps (it can be
- * one in /proc/PID/fd). */
-int session_sync_shim(struct session *s, const void *image, size_t size, const char *path, struct error *e);
-/* On the calls themselves, in a static executable: -ENOENT when it has none. Probes on returns replace return
- * addresses: of a thread that is cancelled in such a call C cleanup handlers run, but not the destructors of C++ above the call. */
+ * On the shim's own places in its wrappers of them: @image are the library's bytes, @path a file of
+ * them that the program maps (it can be one in /proc/PID/fd). */
+int session_sync_shim(struct session *s, const void *image, size_t size, const char *path,
+		      struct error *e);
+/* On the calls themselves, in a static executable: -ENOENT when it has none. Probes on returns
+ * replace return addresses: of a thread that is cancelled in such a call C cleanup handlers run,
+ * but not the destructors of C++ above the call. */
 int session_sync_executable(struct session *s, const struct elf_object *o, struct error *e);
-/* On the calls themselves, in the C library that the process has mapped: 1, or 0 when it has mapped none yet. */
+/* On the calls themselves, in the C library that the process has mapped: 1, or 0 when it has mapped
+ * none yet. */
 int session_sync_libraries(struct session *s, struct error *e);
-/* Has the dynamic linker of @program, which is about to run (in the process of session_attach only), tell when it has mapped or unmapped
- * libraries: after session_attach. Without it
- * they must be looked for. -ENOENT: a static executable, or a linker that does not tell. */
+/* Has the dynamic linker of @program, which is about to run (in the process of session_attach
+ * only), tell when it has mapped or unmapped libraries: after session_attach. Without it they must
+ * be looked for. -ENOENT: a static executable, or a linker that does not tell. */
 int session_watch_loader(struct session *s, const struct elf_object *program, struct error *e);
 /* Readable when it has; -1: not watched. Owned by the session. */
 int session_loader_fd(const struct session *s);
 /* Has it, since the last call? */
 bool session_loader_pending(struct session *s);
 
-/* From now on the sampling clocks of CPUs where no thread in scope runs are stopped. After session_attach. The caller must then call
- * session_serve_clocks whenever session_clocks_fd is readable: that starts the clocks of CPUs where such a thread has come. A session_clocks_fd
- * of -1 says that no clock is stopped, as after a failure, which costs CPU time and nothing else. */
+/* From now on the sampling clocks of CPUs where no thread in scope runs are stopped. After
+ * session_attach. The caller must then call session_serve_clocks whenever session_clocks_fd is
+ * readable: that starts the clocks of CPUs where such a thread has come. A session_clocks_fd of -1
+ * says that no clock is stopped, as after a failure, which costs CPU time and nothing else. */
 int session_idle_clocks(struct session *s, struct error *e);
 int session_clocks_fd(const struct session *s);
 void session_serve_clocks(struct session *s);
 
 /* Its progress points, to add to. Owned by the session. */
 struct points *session_points(struct session *s);
-/* Called often: takes in coz.h points that have appeared, and lets payment signals be used once the shim is in place. */
+/* Called often: takes in coz.h points that have appeared, and lets payment signals be used once the
+ * shim is in place. */
 void session_find_counters(struct session *s);
 
 /* The calls of experiment/backend.h; the backend pointer is the session. */
 extern const struct backend_ops session_backend;
 
-/* Experiments that slow the line make each visit longer, at these places, by the asked share of the time that a visit takes on average;
- * without this, each sample in the line stops its thread. Before that, an experiment at 0 % has to show how long visits take, and
- * all others go on to; the places cost what progress points there do, in all experiments. After session_attach. */
+/* Experiments that slow the line make each visit longer, at these places, by the asked share of the
+ * time that a visit takes on average; without this, each sample in the line stops its thread.
+ * Before that, an experiment at 0 % has to show how long visits take, and all others go on to; the
+ * places cost what progress points there do, in all experiments. After session_attach. */
 int session_slow_at(struct session *s, const struct point_site *sites, size_t n, struct error *e);
 /* No longer. Takes a tenth of a second. */
 void session_slow_by_samples(struct session *s);
 /* What the experiments since session_slow_at have shown. */
 struct session_slowed {
 	uint64_t visits;
-	uint64_t samples, line_ns; /* in the selected line, and the time that they stand for: without what was spun */
+	uint64_t samples, line_ns; /* in the selected line, and the time that they stand for:
+				      without what was spun */
 	uint64_t spun_ns;	   /* by which visits were made longer */
 	uint64_t cost_ns;	   /* of a probe, as struct point says it */
 };
@@ -157,18 +180,23 @@ int session_slowed(struct session *s, struct session_slowed *ret);
 
 /* When the last thread exited so far; 0: none did. */
 uint64_t session_exit_ns(const struct session *s);
-/* Samples without a frame in scope: all, those with call chains of more than ABI_MAX_FRAMES, and those
- * with call chains that could not be followed to their end. */
+/* Samples without a frame in scope: all, those with call chains of more than ABI_MAX_FRAMES, and
+ * those with call chains that could not be followed to their end. */
 struct session_outside {
 	uint64_t all, too_deep, cut;
 };
 /* So far. Zeros if the counters cannot be read. */
 struct session_outside session_samples_outside(struct session *s);
-/* Non-zero outcome counters in words, one a line; "" if all is well. The caller frees; NULL: out of memory. */
+/* Non-zero outcome counters in words, one a line; "" if all is well. The caller frees; NULL: out of
+ * memory. */
 char *session_counters(struct session *s);
-/* Gives sampling clocks new random periods where that is due at @now. Returns when to call next. All times ns, CLOCK_MONOTONIC. */
+/* Gives sampling clocks new random periods where that is due at @now. Returns when to call next.
+ * All times ns, CLOCK_MONOTONIC. */
 uint64_t session_vary_clocks(struct session *s, uint64_t now);
-/* The mean period of a sampling event divided by events per CPU: nanoseconds a sample stands for on average, as it is now. */
+/* The mean period of a sampling event divided by events per CPU: nanoseconds a sample stands for on
+ * average, as it is now. */
 uint64_t session_period_ns(const struct session *s);
-/* What a payment, and a selected sample that has others pay, cost their threads beside what the ledger sees, as measured by session_open. */
-void session_overheads(const struct session *s, uint64_t *ret_pay_ns, uint64_t *ret_hit_ns, uint64_t *ret_tick_ns);
+/* What a payment, and a selected sample that has others pay, cost their threads beside what the
+ * ledger sees, as measured by session_open. */
+void session_overheads(const struct session *s, uint64_t *ret_pay_ns, uint64_t *ret_hit_ns,
+		       uint64_t *ret_tick_ns);

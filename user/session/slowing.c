@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Slowing the line at its visits, by probes that spin: how long a visit takes is known from the samples in the line and the visits of
- * all experiments so far. */
+/* Slowing the line at its visits, by probes that spin: how long a visit takes is known from the
+ * samples in the line and the visits of all experiments so far. */
 #include "session/internal.h"
 
 #include "base/error.h"
@@ -25,7 +25,8 @@ int session_slow_at(struct session *s, const struct point_site *sites, size_t n,
 	int r;
 
 	if (!s->options.slow_probes || by_probes(s))
-		return fail(e, EINVAL, "the line cannot be slowed by probes in this session, or is already");
+		return fail(e, EINVAL,
+			    "the line cannot be slowed by probes in this session, or is already");
 	r = totals_read(s, &s->slow_begin);
 	if (r < 0)
 		return fail(e, -r, "cannot read the counters: %s", strerror(-r));
@@ -70,6 +71,7 @@ void slowing_begin(struct session *s, double share, uint64_t epoch)
 	s->skel->bss->slow_spin_ns[i] = 0;
 	if (share <= 0 || !by_probes(s) || session_slowed(s, &x) < 0 || !x.visits)
 		return;
-	s->skel->bss->slow_spin_ns[i] = (uint64_t)(share * (double)x.line_ns / (double)x.visits + 0.5);
+	s->skel->bss->slow_spin_ns[i] =
+		(uint64_t)(share * (double)x.line_ns / (double)x.visits + 0.5);
 	s->skel->bss->control.setups[i].slow_q16 = 0;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* --sync pthread: the probes that say who waits for whom, on the C library's calls or on the shim's own places in its wrappers of them. */
+/* --sync pthread: the probes that say who waits for whom, on the C library's calls or on the shim's
+ * own places in its wrappers of them. */
 #include "session/internal.h"
 
 #include "base/array.h"
@@ -30,9 +31,10 @@ struct sync {
 	size_t n_links;
 };
 
-/* What the C library's functions do. A thread's own end is in none of the documented ones. Its beginning is a function without a name for
- * others, seen in executables that have it linked in; elsewhere a thread begins when it is first seen. sigwait and sigwaitinfo are done
- * by sigtimedwait. */
+/* What the C library's functions do. A thread's own end is in none of the documented ones. Its
+ * beginning is a function without a name for others, seen in executables that have it linked in;
+ * elsewhere a thread begins when it is first seen. sigwait and sigwaitinfo are done by
+ * sigtimedwait. */
 static const struct {
 	const char *function;
 	unsigned int does;
@@ -109,11 +111,13 @@ void sync_configure(struct session *s)
 {
 	bool calls_only = s->options.sync == ABI_SYNC_PTHREAD;
 	struct bpf_program *edges[] = {
-		s->skel->progs.edge_newtask, s->skel->progs.edge_exec,	s->skel->progs.edge_exit,    s->skel->progs.edge_waking,
-		s->skel->progs.edge_switch,  s->skel->progs.edge_queue, s->skel->progs.edge_execute, s->skel->progs.edge_polled,
+		s->skel->progs.edge_newtask, s->skel->progs.edge_exec,	 s->skel->progs.edge_exit,
+		s->skel->progs.edge_waking,  s->skel->progs.edge_switch, s->skel->progs.edge_queue,
+		s->skel->progs.edge_execute, s->skel->progs.edge_polled,
 	};
 	struct bpf_program *ours[] = {
-		s->skel->progs.sync_enter, s->skel->progs.sync_back, s->skel->progs.sync_returned, s->skel->progs.sync_exec, s->skel->progs.sync_exit,
+		s->skel->progs.sync_enter, s->skel->progs.sync_back, s->skel->progs.sync_returned,
+		s->skel->progs.sync_exec,  s->skel->progs.sync_exit,
 	};
 
 	for (size_t i = 0; i < sizeof(edges) / sizeof(*edges); i++)
@@ -131,7 +135,8 @@ int sync_open(struct session *s, struct error *e)
 	s->sync = calloc(1, sizeof(*s->sync));
 	if (!s->sync)
 		return fail(e, ENOMEM, "out of memory");
-	s->sync->slots = mmap(NULL, SHIM_ENTRIES * sizeof(struct shim_slot), PROT_READ | PROT_WRITE, MAP_SHARED, session_slots_fd(s), 0);
+	s->sync->slots = mmap(NULL, SHIM_ENTRIES * sizeof(struct shim_slot), PROT_READ | PROT_WRITE,
+			      MAP_SHARED, session_slots_fd(s), 0);
 	if (s->sync->slots == MAP_FAILED) {
 		s->sync->slots = NULL;
 		return fail(e, errno, "cannot map the threads' accounts: %s", strerror(errno));
@@ -164,7 +169,8 @@ void sync_active(struct session *s, bool active)
 }
 
 /* A probe of @u, which has one. */
-static int attach(struct session *s, const struct uprobes *u, const struct bpf_program *prog, struct error *e)
+static int attach(struct session *s, const struct uprobes *u, const struct bpf_program *prog,
+		  struct error *e)
 {
 	struct sync *sync = s->sync;
 	struct bpf_link *link;
@@ -180,7 +186,8 @@ static int attach(struct session *s, const struct uprobes *u, const struct bpf_p
 	return 0;
 }
 
-int session_sync_shim(struct session *s, const void *image, size_t size, const char *path, struct error *e)
+int session_sync_shim(struct session *s, const void *image, size_t size, const char *path,
+		      struct error *e)
 {
 	const struct {
 		const char *name;
@@ -199,11 +206,16 @@ int session_sync_shim(struct session *s, const void *image, size_t size, const c
 	places.o = o;
 	for (size_t i = 0; r >= 0 && i < sizeof(sites) / sizeof(*sites); i++) {
 		struct uprobe probe = {.cookie = sites[i].does};
-		const struct uprobes u = {.places = &places, .path = path, .pid = s->points.pid, .all = &probe, .n = 1};
+		const struct uprobes u = {.places = &places,
+					  .path = path,
+					  .pid = s->points.pid,
+					  .all = &probe,
+					  .n = 1};
 		struct elf_symbol sym;
 
 		if (elf_object_find_function(o, sites[i].name, &sym) < 0)
-			return fail(e, ENOENT, "--sync pthread: the preloaded library has no %s", sites[i].name);
+			return fail(e, ENOENT, "--sync pthread: the preloaded library has no %s",
+				    sites[i].name);
 		probe.vaddr = sym.addr;
 		r = attach(s, &u, sites[i].prog, &why);
 		if (r < 0)
@@ -212,15 +224,17 @@ int session_sync_shim(struct session *s, const void *image, size_t size, const c
 	return r;
 }
 
-/* The returns of the calls that block are caught by return addresses that the kernel replaces: finding them in the code takes longer than short
- * programs run. */
-static int attach_call(struct session *s, struct code_places *places, const struct place *at, struct error *e)
+/* The returns of the calls that block are caught by return addresses that the kernel replaces:
+ * finding them in the code takes longer than short programs run. */
+static int attach_call(struct session *s, struct code_places *places, const struct place *at,
+		       struct error *e)
 {
 	struct uprobe probe = {.vaddr = at->vaddr, .cookie = at->does};
 	const struct uprobes u = {.places = places, .pid = s->points.pid, .all = &probe, .n = 1};
 	int r = attach(s, &u, s->skel->progs.sync_enter, e);
 
-	/* It begins with a locked instruction, as glibc's pthread_spin_lock does: its waits are not followed. */
+	/* It begins with a locked instruction, as glibc's pthread_spin_lock does: its waits are not
+	 * followed. */
 	if (r == -ENOTSUPP)
 		return 0;
 	if (r < 0 || !(at->does & ABI_CALL_BLOCKS))
@@ -230,7 +244,8 @@ static int attach_call(struct session *s, struct code_places *places, const stru
 }
 
 /* Probes on all of the C library's calls that @o has; *ret_n is how many. */
-static int attach_calls(struct session *s, const struct elf_object *o, size_t *ret_n, struct error *e)
+static int attach_calls(struct session *s, const struct elf_object *o, size_t *ret_n,
+			struct error *e)
 {
 	_cleanup_free_ struct places *p = calloc(1, sizeof(*p));
 	_cleanup_(code_places_close) struct code_places places = {.o = o};
@@ -243,7 +258,8 @@ static int attach_calls(struct session *s, const struct elf_object *o, size_t *r
 	for (size_t i = 0; r >= 0 && i < p->n; i++) {
 		r = attach_call(s, &places, &p->all[i], &why);
 		if (r < 0)
-			return fail(e, -r, "--sync pthread: cannot follow %s: %s; use --sync sched", p->all[i].function, why.text);
+			return fail(e, -r, "--sync pthread: cannot follow %s: %s; use --sync sched",
+				    p->all[i].function, why.text);
 	}
 	*ret_n = p->n;
 	return r;
@@ -256,20 +272,27 @@ int session_sync_executable(struct session *s, const struct elf_object *o, struc
 	int r;
 
 	if (!elf_object_has_symbols(o))
-		return fail(e, ENOENT, "--sync pthread: %s was stripped: its pthread calls cannot be found; use --sync sched", path);
+		return fail(e, ENOENT,
+			    "--sync pthread: %s was stripped: its pthread calls cannot be found; "
+			    "use --sync sched",
+			    path);
 	r = attach_calls(s, o, &n, e);
 	if (r >= 0 && n == 0)
-		return fail(e, ENOENT, "--sync pthread: %s has none of the functions that block or wake threads; use --sync sched", path);
+		return fail(e, ENOENT,
+			    "--sync pthread: %s has none of the functions that block or wake "
+			    "threads; use --sync sched",
+			    path);
 	return r;
 }
 
-/* libc.so.6, libpthread.so.0, libc.musl-x86_64.so.1, and what they were called before: libc-2.31.so */
+/* libc.so.6, libpthread.so.0, libc.musl-x86_64.so.1, and what they were called before: libc-2.31.so
+ */
 static bool is_c_library(const char *path)
 {
 	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
 
-	return strncmp(name, "libc.", 5) == 0 || strncmp(name, "libc-", 5) == 0 || strncmp(name, "libpthread", 10) == 0 ||
-	       strncmp(name, "ld-musl-", 8) == 0;
+	return strncmp(name, "libc.", 5) == 0 || strncmp(name, "libc-", 5) == 0 ||
+	       strncmp(name, "libpthread", 10) == 0 || strncmp(name, "ld-musl-", 8) == 0;
 }
 
 int session_sync_libraries(struct session *s, struct error *e)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The books: reading the counters of all CPUs; CPU time that a hypervisor gave to others while this machine had something to run; and what our
- * programs in the kernel take of the CPUs. The kernel takes the time of each call only while somebody asks for it, and each call is
- * a little longer then: so it is asked between experiments, once a second at most, and stands for the whole run. */
+/* The books: reading the counters of all CPUs; CPU time that a hypervisor gave to others while this
+ * machine had something to run; and what our programs in the kernel take of the CPUs. The kernel
+ * takes the time of each call only while somebody asks for it, and each call is a little longer
+ * then: so it is asked between experiments, once a second at most, and stands for the whole run. */
 #include "session/internal.h"
 
 #include "base/clock.h"
@@ -35,8 +36,10 @@ int totals_read(struct session *s, struct abi_totals *ret)
 	_map_call_ bool raised = map_call_begin();
 	int r;
 
-	_Static_assert(sizeof(struct abi_totals) % sizeof(unsigned long long) == 0, "summed word by word");
-	r = bpf_map__lookup_elem(s->skel->maps.totals, &zero, sizeof(zero), s->percpu, sizeof(*s->percpu) * s->nr_cpus, 0);
+	_Static_assert(sizeof(struct abi_totals) % sizeof(unsigned long long) == 0,
+		       "summed word by word");
+	r = bpf_map__lookup_elem(s->skel->maps.totals, &zero, sizeof(zero), s->percpu,
+				 sizeof(*s->percpu) * s->nr_cpus, 0);
 	if (r < 0)
 		return r;
 	memset(ret, 0, sizeof(*ret));
@@ -55,15 +58,18 @@ struct session_outside session_samples_outside(struct session *s)
 	return (struct session_outside){t.samples_outside, t.samples_too_deep, t.samples_cut};
 }
 
-/* Wake-ups by interrupts are no fault, nor is work that nothing in scope called; and of call chains cut short a few do not matter. */
+/* Wake-ups by interrupts are no fault, nor is work that nothing in scope called; and of call chains
+ * cut short a few do not matter. */
 static bool ordinary(const struct abi_totals *t, size_t i)
 {
 	if (i == COUNTER_frame_unreadable || i == COUNTER_frame_lost || i == COUNTER_stack_too_deep)
 		return t->counters[i] * 100 <= t->samples + t->samples_outside;
-	return i == COUNTER_stack_ended || i == COUNTER_irq_wakes || i == COUNTER_hold_preempted || i == COUNTER_unseen_switch;
+	return i == COUNTER_stack_ended || i == COUNTER_irq_wakes || i == COUNTER_hold_preempted ||
+	       i == COUNTER_unseen_switch;
 }
 
-/* What the kernel has counted of all programs of @skel. Programs are not called again on a CPU on which they are under way: misses. */
+/* What the kernel has counted of all programs of @skel. Programs are not called again on a CPU on
+ * which they are under way: misses. */
 static struct bpf_prog_info programs_info(const struct cozbpf_bpf *skel)
 {
 	struct bpf_prog_info sum = {0};
@@ -98,15 +104,22 @@ char *session_counters(struct session *s)
 				(void)fprintf(f, "%llu x %s\n", t.counters[i], counter_texts[i]);
 	missed = programs_info(s->skel).recursion_misses;
 	if (missed)
-		(void)fprintf(f, "%llu x the kernel did not report an event: another thread had been preempted in the same report\n", missed);
+		(void)fprintf(f,
+			      "%llu x the kernel did not report an event: another thread had been "
+			      "preempted in the same report\n",
+			      missed);
 	unwind_log_errors(s, f);
 	if (s->n_without_space)
-		(void)fprintf(f, "%zu x no room for what a process has mapped (%d different ones at most): its samples were not counted\n",
+		(void)fprintf(f,
+			      "%zu x no room for what a process has mapped (%d different ones at "
+			      "most): its samples were not counted\n",
 			      s->n_without_space, ABI_MAX_SPACES);
 	if (s->points.page && s->points.page->no_slot)
-		(void)fprintf(f, "%llu x a payment signal reached a thread without a slot\n", s->points.page->no_slot);
+		(void)fprintf(f, "%llu x a payment signal reached a thread without a slot\n",
+			      s->points.page->no_slot);
 	if (s->points.page && s->points.page->lost_counters)
-		(void)fprintf(f, "%u x a coz.h counter found no room (%d at most)\n", s->points.page->lost_counters, SHIM_MAX_COUNTERS);
+		(void)fprintf(f, "%u x a coz.h counter found no room (%d at most)\n",
+			      s->points.page->lost_counters, SHIM_MAX_COUNTERS);
 	if (fclose(f) != 0) {
 		free(text);
 		return NULL;
@@ -139,7 +152,8 @@ static uint64_t read_stolen(int fd)
 void stolen_open(struct session *s)
 {
 	s->stat_fd = open("/proc/stat", O_RDONLY | O_CLOEXEC);
-	/* Where a machine has lost nothing since boot it is not a guest, or has its CPUs for itself: the file takes long to write on a large one. */
+	/* Where a machine has lost nothing since boot it is not a guest, or has its CPUs for
+	 * itself: the file takes long to write on a large one. */
 	if (s->stat_fd >= 0 && read_stolen(s->stat_fd) == 0)
 		stolen_close(s);
 }

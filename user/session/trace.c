@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* --trace-payments FILE: the stops that the ledger knows of, and the ticks (bpf/trace.h), as text: kind, thread, time, what it has paid. For
- * tools/bench/paid.py. */
+/* --trace-payments FILE: the stops that the ledger knows of, and the ticks (bpf/trace.h), as text:
+ * kind, thread, time, what it has paid. For tools/bench/paid.py. */
 #include "session/internal.h"
 
 #include "base/error.h"
@@ -13,7 +13,10 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *const kinds[] = {[ABI_TRACE_TICK] = "tick", [ABI_TRACE_HOLD] = "hold", [ABI_TRACE_SHIM] = "shim", [ABI_TRACE_ASKING] = "hit"};
+static const char *const kinds[] = {[ABI_TRACE_TICK] = "tick",
+				    [ABI_TRACE_HOLD] = "hold",
+				    [ABI_TRACE_SHIM] = "shim",
+				    [ABI_TRACE_ASKING] = "hit"};
 
 static int write_stop(void *arg, void *data, size_t size)
 {
@@ -21,7 +24,8 @@ static int write_stop(void *arg, void *data, size_t size)
 	struct session *s = arg;
 
 	if (size >= sizeof(*r) && r->kind < sizeof(kinds) / sizeof(*kinds))
-		(void)fprintf(s->trace, "%s %u %llu %lld\n", kinds[r->kind], r->tid, r->at, r->paid_ns);
+		(void)fprintf(s->trace, "%s %u %llu %lld\n", kinds[r->kind], r->tid, r->at,
+			      r->paid_ns);
 	return 0;
 }
 
@@ -29,7 +33,8 @@ void trace_configure(struct session *s)
 {
 	s->skel->rodata->config.traces = s->options.trace != NULL;
 	if (!s->options.trace)
-		(void)bpf_map__set_max_entries(s->skel->maps.traces, (unsigned int)sysconf(_SC_PAGESIZE));
+		(void)bpf_map__set_max_entries(s->skel->maps.traces,
+					       (unsigned int)sysconf(_SC_PAGESIZE));
 }
 
 int trace_open(struct session *s, struct error *e)
@@ -40,7 +45,8 @@ int trace_open(struct session *s, struct error *e)
 		return 0;
 	fd = open(s->options.trace, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
-		return fail(e, errno, "cannot create %s: %s; name a file that does not exist", s->options.trace, strerror(errno));
+		return fail(e, errno, "cannot create %s: %s; name a file that does not exist",
+			    s->options.trace, strerror(errno));
 	s->trace = fdopen(fd, "w");
 	if (!s->trace) {
 		(void)close(fd);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Hands the unwinding tables of the code map to BPF (bpf/unwind.h). A library that goes and comes back finds its own rows. The modules, which
- * say where the rows belong in each address space, are double-buffered, and so are the rows of objects whose scope changes. */
+/* Hands the unwinding tables of the code map to BPF (bpf/unwind.h). A library that goes and comes
+ * back finds its own rows. The modules, which say where the rows belong in each address space, are
+ * double-buffered, and so are the rows of objects whose scope changes. */
 #include "session/internal.h"
 
 #include "base/array.h"
@@ -22,7 +23,8 @@ int unwind_open(struct session *s, struct error *e)
 	s->unwind = u;
 	if (!u)
 		return fail(e, ENOMEM, "out of memory");
-	u->modules = mmap(NULL, MODULES_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(s->skel->maps.modules), 0);
+	u->modules = mmap(NULL, MODULES_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
+			  bpf_map__fd(s->skel->maps.modules), 0);
 	if (u->modules == MAP_FAILED) {
 		u->modules = NULL;
 		return fail(e, errno, "cannot map the table of modules: %s", strerror(errno));
@@ -146,21 +148,26 @@ void unwind_log_errors(const struct session *s, FILE *f)
 	if (!u || !m)
 		return;
 	if (m->n_without_rows)
-		(void)fprintf(f, "%zu x an object's call frame information cannot be used: %s\n", m->n_without_rows, m->rows_error.text);
+		(void)fprintf(f, "%zu x an object's call frame information cannot be used: %s\n",
+			      m->n_without_rows, m->rows_error.text);
 	if (u->n_left_out)
 		(void)fprintf(f,
-			      "%zu x no room for an object's call frame information (%u rows in all): %s; calls out of it are followed by frame "
+			      "%zu x no room for an object's call frame information (%u rows in "
+			      "all): %s; calls out of it are followed by frame "
 			      "pointers\n",
 			      u->n_left_out, ABI_MAX_ROWS, u->left_out ? u->left_out : "?");
 	if (u->n_kept)
-		(void)fprintf(
-			f,
-			"%zu x no room to leave code out of scope as samples show it (%u rows of call frame information in all): %s; name what is "
-			"in scope with --source\n",
-			u->n_kept, ABI_MAX_ROWS, u->kept ? u->kept : "?");
+		(void)fprintf(f,
+			      "%zu x no room to leave code out of scope as samples show it (%u "
+			      "rows of call frame information in all): %s; name what is "
+			      "in scope with --source\n",
+			      u->n_kept, ABI_MAX_ROWS, u->kept ? u->kept : "?");
 	if (u->n_surplus_modules)
-		(void)fprintf(f, "%zu x an executable mapping was left out (%d at most)\n", u->n_surplus_modules, ABI_MAX_MODULES);
+		(void)fprintf(f, "%zu x an executable mapping was left out (%d at most)\n",
+			      u->n_surplus_modules, ABI_MAX_MODULES);
 	if (u->n_surplus_spaces)
-		(void)fprintf(f, "%zu x no room for the mappings of a process (%d in all): its samples are not counted\n", u->n_surplus_spaces,
-			      ABI_MODULE_POOL);
+		(void)fprintf(f,
+			      "%zu x no room for the mappings of a process (%d in all): its "
+			      "samples are not counted\n",
+			      u->n_surplus_spaces, ABI_MODULE_POOL);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The rows of the unwinding tables, object by object, in the map that BPF searches: it grows by chunks. */
+/* The rows of the unwinding tables, object by object, in the map that BPF searches: it grows by
+ * chunks. */
 #include "session/internal.h"
 
 #include "base/cleanup.h"
@@ -19,7 +20,9 @@
 static int make_chunk(struct unwind *u, struct error *e)
 {
 	LIBBPF_OPTS(bpf_map_create_opts, opts, .map_flags = BPF_F_MMAPABLE);
-	_cleanup_close_ int fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "row_chunk", sizeof(unsigned int), sizeof(struct abi_row), ABI_ROW_CHUNK, &opts);
+	_cleanup_close_ int fd =
+		bpf_map_create(BPF_MAP_TYPE_ARRAY, "row_chunk", sizeof(unsigned int),
+			       sizeof(struct abi_row), ABI_ROW_CHUNK, &opts);
 	void *p;
 
 	if (fd < 0)
@@ -101,7 +104,10 @@ int unwind_opened(struct session *s, struct error *e)
 		u->inserting = false;
 		(void)close(u->first_fd);
 	}
-	return u->first_error < 0 ? fail(e, -u->first_error, "cannot add to the unwinding tables: %s", strerror(-u->first_error)) : 0;
+	return u->first_error < 0
+		       ? fail(e, -u->first_error, "cannot add to the unwinding tables: %s",
+			      strerror(-u->first_error))
+		       : 0;
 }
 
 void unwind_rows_close(struct session *s)
@@ -227,7 +233,8 @@ int unwind_add_rows(struct session *s, struct error *e)
 		u->n_objects = m->n_objects;
 	}
 	for (size_t i = 0; i < m->n_objects; i++)
-		n += m->objects[i]->rows_new ? wanted_room(&u->objects[i], m->objects[i]->n_rows) : 0;
+		n += m->objects[i]->rows_new ? wanted_room(&u->objects[i], m->objects[i]->n_rows)
+					     : 0;
 	r = reserve(s, n, e);
 	if (r < 0)
 		return r;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What commands and options load: the objects of a run themselves, in the configurations that it would ask for here. */
+/* What commands and options load: the objects of a run themselves, in the configurations that it
+ * would ask for here. */
 #include "base/error.h"
 #include "session/internal.h"
 #include "kernel/probe.h"
@@ -8,23 +9,36 @@
 #include <signal.h>
 #include <stdio.h>
 
-#define ALL_POINTS (POINTS_NEED_PROBES | POINTS_NEED_SYSCALL_ENTER | POINTS_NEED_SYSCALL_LEAVE | POINTS_NEED_TRACEPOINTS | POINTS_NEED_SAMPLED)
+#define ALL_POINTS                                                                    \
+	(POINTS_NEED_PROBES | POINTS_NEED_SYSCALL_ENTER | POINTS_NEED_SYSCALL_LEAVE | \
+	 POINTS_NEED_TRACEPOINTS | POINTS_NEED_SAMPLED)
 
 static const struct {
 	const char *name, *what;
 	bool required; /* tried for one process as well as for many */
 	struct session_options options;
 } uses[] = {
-	{"programs", "what run, attach and system load, with all kinds of points", true, {.needs = ALL_POINTS}},
+	{"programs",
+	 "what run, attach and system load, with all kinds of points",
+	 true,
+	 {.needs = ALL_POINTS}},
 	{"programs_options",
 	 "what --latency, --attribution inclusive and validate load",
 	 false,
-	 {.needs = POINTS_NEED_PROBES, .latencies = ABI_MAX_LATENCIES, .inclusive = true, .slows = true, .slow_probes = true}},
-	{"programs_pthread", "what --sync pthread loads", false, {.needs = POINTS_NEED_PROBES, .sync = ABI_SYNC_PTHREAD}},
+	 {.needs = POINTS_NEED_PROBES,
+	  .latencies = ABI_MAX_LATENCIES,
+	  .inclusive = true,
+	  .slows = true,
+	  .slow_probes = true}},
+	{"programs_pthread",
+	 "what --sync pthread loads",
+	 false,
+	 {.needs = POINTS_NEED_PROBES, .sync = ABI_SYNC_PTHREAD}},
 };
 #define N_USES (sizeof(uses) / sizeof(*uses))
 
-static int try_with(size_t i, enum abi_payer payer, bool many, const char *disabled, struct refusal *why)
+static int try_with(size_t i, enum abi_payer payer, bool many, const char *disabled,
+		    struct refusal *why)
 {
 	struct session_options o = uses[i].options;
 	struct error e = {};
@@ -37,7 +51,8 @@ static int try_with(size_t i, enum abi_payer payer, bool many, const char *disab
 	o.calibrate = true; /* what that takes as well */
 	r = session_try(&o, why, &e);
 	if (r < 0 && !why->why[0])
-		(void)snprintf(why->why, sizeof(why->why), "%.*s", (int)sizeof(why->why) - 1, e.text);
+		(void)snprintf(why->why, sizeof(why->why), "%.*s", (int)sizeof(why->why) - 1,
+			       e.text);
 	return r;
 }
 
@@ -50,7 +65,8 @@ static void use_try(size_t i, const char *disabled, struct feature *ret)
 
 	if (r == 0 && uses[i].required)
 		r = try_with(i, ABI_PAY_SLEEP, false, disabled, &why);
-	*ret = (struct feature){.name = uses[i].name, .what = uses[i].what, .required = uses[i].required};
+	*ret = (struct feature){
+		.name = uses[i].name, .what = uses[i].what, .required = uses[i].required};
 	if (r == 0)
 		return;
 	ret->state = why.denied ? FEATURE_DENIED : FEATURE_MISSING;

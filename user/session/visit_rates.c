@@ -27,18 +27,25 @@
 /* First a glance, in which even a function of a million calls a second is no burden. */
 #define GLANCE_NS (30 * NSEC_PER_MSEC)
 #define LOOK_NS (2 * NSEC_PER_SEC)
-/* ... of a process that had a CPU meanwhile. One that got none, or does nothing, is looked at all the same after so many. */
+/* ... of a process that had a CPU meanwhile. One that got none, or does nothing, is looked at all
+ * the same after so many. */
 #define GLANCE_CPU_NS (5 * NSEC_PER_MSEC)
 #define MOST_GLANCES 20
-/* Where it gets a CPU now and then only, passes per second say little. A probe takes up to 9 us: so many in a second of CPU time are a third of it.
+/* Where it gets a CPU now and then only, passes per second say little. A probe takes up to 9 us: so
+ * many in a second of CPU time are a third of it.
  */
 #define MOST_PER_CPU_S 40000
 
 /* System calls that wait for work or move data. */
 static const char *const telling_calls[] = {
-	"read",	   "write",	"readv",    "writev",  "pread64", "pwrite64",	     "recvfrom",       "recvmsg",	  "recvmmsg", "sendto",
-	"sendmsg", "sendmmsg",	"sendfile", "accept",  "accept4", "epoll_wait",	     "poll",	       "epoll_pwait",	  "ppoll",    "select",
-	"fsync",   "fdatasync", "openat",   "connect", "msgrcv",  "mq_timedreceive", "io_uring_enter", "copy_file_range", "splice",
+	"read",	    "write",	       "readv",		 "writev",
+	"pread64",  "pwrite64",	       "recvfrom",	 "recvmsg",
+	"recvmmsg", "sendto",	       "sendmsg",	 "sendmmsg",
+	"sendfile", "accept",	       "accept4",	 "epoll_wait",
+	"poll",	    "epoll_pwait",     "ppoll",		 "select",
+	"fsync",    "fdatasync",       "openat",	 "connect",
+	"msgrcv",   "mq_timedreceive", "io_uring_enter", "copy_file_range",
+	"splice",
 };
 
 struct site {
@@ -59,7 +66,8 @@ struct visit_rates {
 	size_t n_links;
 	struct bpf_link *calls;
 	enum { GLANCING, LOOKING, KNOWN } state;
-	uint64_t since_ns, due_ns, took_ns, cpu_ns; /* cpu_ns: the process's CPU time at the begin */
+	uint64_t since_ns, due_ns, took_ns,
+		cpu_ns; /* cpu_ns: the process's CPU time at the begin */
 	unsigned int glances;
 	uint64_t *before, *after; /* counters, VISIT_RATES_SITES + VISIT_RATES_CALLS of them */
 	struct visit_rate *found;
@@ -76,7 +84,8 @@ struct gathering {
 };
 
 /* Takes @point over. What may be no instruction is left out. */
-static int add_site(struct gathering *g, uint64_t vaddr, uint64_t semaphore, enum visit_rate_kind kind, char *point)
+static int add_site(struct gathering *g, uint64_t vaddr, uint64_t semaphore,
+		    enum visit_rate_kind kind, char *point)
 {
 	struct visit_rates *v = g->v;
 	enum code_cost cost = code_cost_at(g->elf, vaddr);
@@ -85,11 +94,16 @@ static int add_site(struct gathering *g, uint64_t vaddr, uint64_t semaphore, enu
 		return -ENOMEM;
 	if (cost == CODE_NOP5)
 		vaddr = code_behind_nop(g->elf, vaddr, &cost);
-	if (v->n == VISIT_RATES_SITES || cost >= CODE_NOP5 || code_place_check(&g->places, vaddr, NULL) < 0 || array_room(v->sites, v->n) < 0) {
+	if (v->n == VISIT_RATES_SITES || cost >= CODE_NOP5 ||
+	    code_place_check(&g->places, vaddr, NULL) < 0 || array_room(v->sites, v->n) < 0) {
 		free(point);
 		return 0;
 	}
-	v->sites[v->n++] = (struct site){.object = g->object, .vaddr = vaddr, .semaphore = semaphore, .kind = kind, .point = point};
+	v->sites[v->n++] = (struct site){.object = g->object,
+					 .vaddr = vaddr,
+					 .semaphore = semaphore,
+					 .kind = kind,
+					 .point = point};
 	return 0;
 }
 
@@ -99,8 +113,9 @@ static int gather_probe(const struct usdt_probe *p, void *arg)
 	bool is_main = code_map_is_main(g->v->code, g->object);
 	char *point;
 
-	if (asprintf(&point, "usdt:%s%s%s:%s", is_main ? "" : basename(code_map_path(g->v->code, g->object)), is_main ? "" : ":", p->provider,
-		     p->name) < 0)
+	if (asprintf(&point, "usdt:%s%s%s:%s",
+		     is_main ? "" : basename(code_map_path(g->v->code, g->object)),
+		     is_main ? "" : ":", p->provider, p->name) < 0)
 		return -ENOMEM;
 	return add_site(g, p->vaddr, p->semaphore, VISIT_PROBE, point);
 }
@@ -115,7 +130,9 @@ static int gather_function(const struct elf_symbol *s, const char *readable, voi
 		if (strcmp(readable, of_startup[i]) == 0)
 			return 0;
 	/* What --progress would not take is not proposed. */
-	r = s->is_indirect ? 1 : elf_object_sharers(((struct gathering *)arg)->elf, s->addr, false, &sharers);
+	r = s->is_indirect
+		    ? 1
+		    : elf_object_sharers(((struct gathering *)arg)->elf, s->addr, false, &sharers);
 	if (r)
 		return r < 0 ? r : 0;
 	return sharers.n ? 0 : add_site(arg, s->addr, 0, VISIT_FUNCTION, strdup(readable));
@@ -165,7 +182,10 @@ static int attach_object(struct visit_rates *v, size_t from, size_t *ret_end, st
 		return fail(e, ENOMEM, "out of memory");
 	for (size_t i = from; i < end; i++)
 		if (!v->sites[i].dropped)
-			probes[u.n++] = (struct uprobe){.vaddr = v->sites[i].vaddr, .semaphore = v->sites[i].semaphore, .cookie = i, .certain = true};
+			probes[u.n++] = (struct uprobe){.vaddr = v->sites[i].vaddr,
+							.semaphore = v->sites[i].semaphore,
+							.cookie = i,
+							.certain = true};
 	if (!u.n)
 		return 0;
 	fd = uprobes_link(&u, v->skel->progs.visit_rates_probe, e);
@@ -211,22 +231,28 @@ static int load(struct visit_rates *v, struct error *e)
 {
 	v->skel = visit_rates_bpf__open();
 	if (!v->skel)
-		return fail(e, errno, "cannot open the BPF programs that count: %s", strerror(errno));
+		return fail(e, errno, "cannot open the BPF programs that count: %s",
+			    strerror(errno));
 	v->skel->rodata->visit_rates_process = (unsigned int)v->pid;
-	(void)bpf_program__set_expected_attach_type(v->skel->progs.visit_rates_probe, (enum bpf_attach_type)UPROBE_MULTI);
+	(void)bpf_program__set_expected_attach_type(v->skel->progs.visit_rates_probe,
+						    (enum bpf_attach_type)UPROBE_MULTI);
 	if (visit_rates_bpf__load(v->skel) < 0)
-		return fail(e, errno, "cannot load the BPF programs that count: %s", strerror(errno));
+		return fail(e, errno, "cannot load the BPF programs that count: %s",
+			    strerror(errno));
 	v->calls = bpf_program__attach(v->skel->progs.visit_rates_call);
 	return v->calls ? 0 : fail(e, errno, "cannot count system calls: %s", strerror(errno));
 }
 
-int visit_rates_begin(struct code_map *code, pid_t pid, const char *disabled, struct visit_rates **ret, struct error *e)
+int visit_rates_begin(struct code_map *code, pid_t pid, const char *disabled,
+		      struct visit_rates **ret, struct error *e)
 {
 	struct visit_rates *v;
 	int r;
 
 	if (!feature_usable("uprobe_multi", disabled))
-		return fail(e, ENOTSUP, "to count at many places at once takes links of many probes (Linux 6.6), and root");
+		return fail(e, ENOTSUP,
+			    "to count at many places at once takes links of many probes (Linux "
+			    "6.6), and root");
 	v = calloc(1, sizeof(*v));
 	if (!v)
 		return fail(e, ENOMEM, "out of memory");
@@ -259,7 +285,8 @@ int visit_rates_begin(struct code_map *code, pid_t pid, const char *disabled, st
 /* What was passed too often goes, with all probes where it is one. */
 static int look_again(struct visit_rates *v, uint64_t now, uint64_t cpu_ns)
 {
-	double s = (double)(now - v->since_ns) / (double)NSEC_PER_SEC, cpu_s = (double)cpu_ns / (double)NSEC_PER_SEC;
+	double s = (double)(now - v->since_ns) / (double)NSEC_PER_SEC,
+	       cpu_s = (double)cpu_ns / (double)NSEC_PER_SEC;
 	bool some = false;
 	int r = read_counters(v, v->after);
 
@@ -305,7 +332,8 @@ int visit_rates_step(struct visit_rates *v, uint64_t now, uint64_t *ret_next, st
 		v->state = KNOWN;
 	}
 	if (r < 0)
-		return fail(e, -r, "cannot count what process %d passes: %s", (int)v->pid, strerror(-r));
+		return fail(e, -r, "cannot count what process %d passes: %s", (int)v->pid,
+			    strerror(-r));
 	return v->state == KNOWN;
 }
 
@@ -319,9 +347,11 @@ static int by_kind_and_rate(const void *a, const void *b)
 }
 
 /* A place of a point that has several, as inlined probes have, adds to the one that is there. */
-static void add_found(struct visit_rates *v, enum visit_rate_kind kind, const char *point, uint64_t visits)
+static void add_found(struct visit_rates *v, enum visit_rate_kind kind, const char *point,
+		      uint64_t visits)
 {
-	double per_s = (double)visits * (double)NSEC_PER_SEC / (double)(v->took_ns ? v->took_ns : 1);
+	double per_s =
+		(double)visits * (double)NSEC_PER_SEC / (double)(v->took_ns ? v->took_ns : 1);
 
 	for (size_t i = 0; i < v->n_found; i++)
 		if (v->found[i].kind == kind && strcmp(v->found[i].point, point) == 0) {
@@ -352,14 +382,18 @@ size_t visit_rates_found(struct visit_rates *v, size_t most, const struct visit_
 	forget(v);
 	for (size_t i = 0; v->state == KNOWN && i < v->n; i++)
 		if (!v->sites[i].dropped)
-			add_found(v, v->sites[i].kind, v->sites[i].point, v->after[i] - v->before[i]);
-	for (size_t i = 0; v->state == KNOWN && i < sizeof(telling_calls) / sizeof(telling_calls[0]); i++) {
+			add_found(v, v->sites[i].kind, v->sites[i].point,
+				  v->after[i] - v->before[i]);
+	for (size_t i = 0;
+	     v->state == KNOWN && i < sizeof(telling_calls) / sizeof(telling_calls[0]); i++) {
 		int number = syscall_number(telling_calls[i]);
 		char point[64];
 
 		(void)snprintf(point, sizeof(point), "syscall:%s", telling_calls[i]);
 		if (number >= 0 && number < VISIT_RATES_CALLS)
-			add_found(v, VISIT_CALL, point, v->after[VISIT_RATES_SITES + number] - v->before[VISIT_RATES_SITES + number]);
+			add_found(v, VISIT_CALL, point,
+				  v->after[VISIT_RATES_SITES + number] -
+					  v->before[VISIT_RATES_SITES + number]);
 	}
 	if (v->n_found)
 		qsort(v->found, v->n_found, sizeof(*v->found), by_kind_and_rate);

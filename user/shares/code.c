@@ -19,7 +19,8 @@ struct finding {
 	uint32_t line;
 	struct shares_code *out;
 	size_t opened, without; /* images that have it, but no samples in it */
-	char *similar;		/* owned; a function that is called much like it, of the first image that has one */
+	char *similar; /* owned; a function that is called much like it, of the first image that has
+			  one */
 };
 
 /* "FILE:LINE", if the end is a number. */
@@ -67,7 +68,8 @@ static int take_rows(struct shares_code *out, const struct counts *c)
 	for (size_t i = 0; i < c->n_rows; i++) {
 		uint64_t vaddr;
 
-		if (elf_object_offset_to_vaddr(out->object, c->rows[i].offset, &vaddr) < 0 || vaddr - out->symbol.addr >= out->symbol.size)
+		if (elf_object_offset_to_vaddr(out->object, c->rows[i].offset, &vaddr) < 0 ||
+		    vaddr - out->symbol.addr >= out->symbol.size)
 			continue;
 		if (array_room(out->all, out->n) < 0)
 			return -ENOMEM;
@@ -90,7 +92,8 @@ static int take_image(struct counts *c, void *arg)
 	if (!places_take(out->places, &c->image, &why))
 		return 0;
 	out->object = places_object(out->places);
-	r = f->file ? of_line(f, out->places, &out->symbol) : elf_object_find_function(out->object, f->name, &out->symbol);
+	r = f->file ? of_line(f, out->places, &out->symbol)
+		    : elf_object_find_function(out->object, f->name, &out->symbol);
 	if (r < 0)
 		return r == -ENOMEM ? r : note_similar(f, out->object);
 	r = take_rows(out, c);
@@ -108,18 +111,25 @@ static int take_image(struct counts *c, void *arg)
 static int say_none(const struct finding *f, struct error *e)
 {
 	if (f->without)
-		return fail(e, ENOENT, "there are no samples in '%s': a longer time has more (--since)", f->name);
+		return fail(e, ENOENT,
+			    "there are no samples in '%s': a longer time has more (--since)",
+			    f->name);
 	if (f->similar)
-		return fail(e, ENOENT, "no image that was sampled has a function '%s'; did you mean '%s'?", f->name, f->similar);
+		return fail(e, ENOENT,
+			    "no image that was sampled has a function '%s'; did you mean '%s'?",
+			    f->name, f->similar);
 	return fail(e, ENOENT, "no image that was sampled and can be read has '%s'", f->name);
 }
 
-int shares_find_code(const struct shares_source *from, const struct shares_choice *c, const char *name, struct shares_code *ret, struct error *e)
+int shares_find_code(const struct shares_source *from, const struct shares_choice *c,
+		     const char *name, struct shares_code *ret, struct error *e)
 {
 	_cleanup_(shares_free) struct shares totals = {0};
 	_cleanup_(shares_code_free) struct shares_code out = {0};
 	struct finding f = {.name = name, .out = &out};
-	int r = split(&f) < 0 || places_open(&out.places) < 0 ? fail(e, ENOMEM, "out of memory") : chosen_images(from, c, &totals, take_image, &f, e);
+	int r = split(&f) < 0 || places_open(&out.places) < 0
+			? fail(e, ENOMEM, "out of memory")
+			: chosen_images(from, c, &totals, take_image, &f, e);
 
 	if (r == 0 && !out.samples)
 		r = say_none(&f, e);

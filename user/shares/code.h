@@ -23,7 +23,9 @@ struct shares_code {
 	struct places *places; /* what keeps the file open */
 };
 
-/* The function called @name, or the one that "FILE:LINE" is in, of the image with the most samples that has it and samples in it. *ret is the
- * caller's (shares_code_free). -ENOENT: there is none, and @e says what there is instead; -ENOMEM and what reading gives. */
-int shares_find_code(const struct shares_source *from, const struct shares_choice *c, const char *name, struct shares_code *ret, struct error *e);
+/* The function called @name, or the one that "FILE:LINE" is in, of the image with the most samples
+ * that has it and samples in it. *ret is the caller's (shares_code_free). -ENOENT: there is none,
+ * and @e says what there is instead; -ENOMEM and what reading gives. */
+int shares_find_code(const struct shares_source *from, const struct shares_choice *c,
+		     const char *name, struct shares_code *ret, struct error *e);
 void shares_code_free(struct shares_code *c);

@@ -47,7 +47,8 @@ const char *shares_called(const struct counts_image *i)
 
 static bool wanted_event(struct choosing *s, const char *name)
 {
-	if (s->c->event ? strcmp(name, s->c->event) != 0 : strcmp(name, "cycles") != 0 && strcmp(name, "cpu-clock") != 0)
+	if (s->c->event ? strcmp(name, s->c->event) != 0
+			: strcmp(name, "cycles") != 0 && strcmp(name, "cpu-clock") != 0)
 		return false;
 	if (!s->out->event)
 		s->out->event = strdup(name);
@@ -56,7 +57,8 @@ static bool wanted_event(struct choosing *s, const char *name)
 
 static bool wanted_who(const struct choosing *s, const struct counts_who *w)
 {
-	return fits(s->c->process, w->process) && fits(s->c->cgroup, w->cgroup) && fits(s->c->host, w->host);
+	return fits(s->c->process, w->process) && fits(s->c->cgroup, w->cgroup) &&
+	       fits(s->c->host, w->host);
 }
 
 static bool wanted_image(const struct choosing *s, const struct counts_image *i)
@@ -74,7 +76,8 @@ static void choose_rows(struct choosing *s, struct counts *c)
 	size_t used = 0;
 
 	for (size_t i = 0; i < c->n_rows; i++)
-		if (wanted_who(s, &c->who[c->rows[i].who]) && wanted_event(s, c->events[c->rows[i].event].name))
+		if (wanted_who(s, &c->who[c->rows[i].who]) &&
+		    wanted_event(s, c->events[c->rows[i].event].name))
 			c->rows[used++] = c->rows[i];
 	c->n_rows = used;
 }
@@ -85,7 +88,8 @@ static char *key_of(const struct counts_image *i)
 	bool by_id = i->kind == COUNTS_FILE && *i->build_id;
 	char *key;
 
-	if (asprintf(&key, "%d %u %s %llu %llu %s", (int)i->kind, i->owner, i->build_id, (unsigned long long)(by_id ? 0 : i->inode),
+	if (asprintf(&key, "%d %u %s %llu %llu %s", (int)i->kind, i->owner, i->build_id,
+		     (unsigned long long)(by_id ? 0 : i->inode),
 		     (unsigned long long)(by_id ? 0 : i->changed_ns), by_id ? "" : i->path) < 0)
 		return NULL;
 	return key;
@@ -117,8 +121,8 @@ static int add_image(struct images *s, struct counts *c, char **key)
 	return 0;
 }
 
-/* Adds @c to the others of its image, without who it was; takes over what it has. There can be hundreds of
- * thousands, which a user has made. */
+/* Adds @c to the others of its image, without who it was; takes over what it has. There can be
+ * hundreds of thousands, which a user has made. */
 static int keep(struct counts *c, void *arg)
 {
 	_cleanup_free_ char *key = key_of(&c->image);
@@ -178,7 +182,8 @@ static int by_samples(const struct image *a, const struct image *b)
 	return x > y ? -1 : x < y;
 }
 
-static int each_of_database(void *from, uint64_t from_s, uint64_t to_s, int (*cb)(struct counts *c, void *arg), void *arg, struct error *e)
+static int each_of_database(void *from, uint64_t from_s, uint64_t to_s,
+			    int (*cb)(struct counts *c, void *arg), void *arg, struct error *e)
 {
 	return database_each(from, from_s, to_s, cb, arg, e);
 }
@@ -188,16 +193,17 @@ struct shares_source shares_database(struct database *d)
 	return (struct shares_source){each_of_database, d};
 }
 
-int chosen_each(const struct shares_source *from, const struct shares_choice *c, struct shares *out, int (*cb)(struct counts *c, void *arg),
-		void *arg, struct error *e)
+int chosen_each(const struct shares_source *from, const struct shares_choice *c, struct shares *out,
+		int (*cb)(struct counts *c, void *arg), void *arg, struct error *e)
 {
 	struct choosing s = {c, out, cb, arg, e};
 
 	return from->each(from->from, c->from_s, c->to_s, take, &s, e);
 }
 
-int chosen_images(const struct shares_source *from, const struct shares_choice *c, struct shares *out, int (*cb)(struct counts *c, void *arg),
-		  void *arg, struct error *e)
+int chosen_images(const struct shares_source *from, const struct shares_choice *c,
+		  struct shares *out, int (*cb)(struct counts *c, void *arg), void *arg,
+		  struct error *e)
 {
 	struct images images = {0};
 	struct image *image, *next;

@@ -66,7 +66,8 @@ static bool take_kernel(struct places *p, const struct counts_image *image, cons
 		(void)code_kernel_open(&p->kernel, NULL);
 	}
 	for (size_t i = 0; i < p->parts.n; i++)
-		if (strcmp(p->parts.all[i].name, image->path) == 0 && strcmp(p->parts.all[i].build_id, image->build_id) == 0)
+		if (strcmp(p->parts.all[i].name, image->path) == 0 &&
+		    strcmp(p->parts.all[i].build_id, image->build_id) == 0)
 			p->part = &p->parts.all[i];
 	if (!p->kernel || !p->parts.n)
 		*ret_why = "the kernel shows the addresses of its functions to root only";
@@ -75,8 +76,8 @@ static bool take_kernel(struct places *p, const struct counts_image *image, cons
 	return p->kernel && p->part;
 }
 
-/* The rights of the file's owner: root, who shows what anyone's programs did, reads no more of what their
- * owner names than this owner can. */
+/* The rights of the file's owner: root, who shows what anyone's programs did, reads no more of what
+ * their owner names than this owner can. */
 static struct file_rights rights_of(uint32_t owner)
 {
 	struct file_rights r = {.uid = owner, .gid = COUNTS_NOBODY};
@@ -104,18 +105,23 @@ static int open_image(const struct counts_image *image, struct elf_object **ret,
 /* NULL: it is, of the same owner and build. */
 static const char *why_not_that(const struct elf_object *o, const struct counts_image *image)
 {
-	static const char another[] = "the file of that path is another build now, or that of another container";
+	static const char another[] =
+		"the file of that path is another build now, or that of another container";
 	const char *build_id = elf_object_build_id(o);
 	struct stat st;
 
 	if (fstat(elf_object_fd(o), &st) < 0)
 		return "its file cannot be looked at";
-	if (image->owner != COUNTS_NO_OWNER && image->owner != COUNTS_NOBODY && st.st_uid != image->owner)
+	if (image->owner != COUNTS_NO_OWNER && image->owner != COUNTS_NOBODY &&
+	    st.st_uid != image->owner)
 		return "the file of that path belongs to another user";
 	if (*image->build_id)
 		return build_id && strcmp(build_id, image->build_id) == 0 ? NULL : another;
-	return st.st_ino == image->inode && (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec == image->changed_ns ? NULL
-																	 : another;
+	return st.st_ino == image->inode && (uint64_t)st.st_mtim.tv_sec * 1000000000 +
+							    (uint64_t)st.st_mtim.tv_nsec ==
+						    image->changed_ns
+		       ? NULL
+		       : another;
 }
 
 bool places_take(struct places *p, const struct counts_image *image, const char **ret_why)
@@ -127,7 +133,8 @@ bool places_take(struct places *p, const struct counts_image *image, const char 
 	if (image->kind != COUNTS_FILE)
 		return false;
 	if (image->path[0] != '/') {
-		*ret_why = "its path is not known: its processes had ended before, or its file system is one of FUSE";
+		*ret_why = "its path is not known: its processes had ended before, or its file "
+			   "system is one of FUSE";
 		return false;
 	}
 	if (open_image(image, &p->object, &p->why) < 0) {
@@ -144,7 +151,8 @@ static bool symbol_at(struct places *p, uint64_t offset, uint64_t *ret_addr)
 {
 	if (!p->object || elf_object_offset_to_vaddr(p->object, offset, ret_addr) < 0)
 		return false;
-	if (p->symbol.size && *ret_addr >= p->symbol.addr && *ret_addr - p->symbol.addr < p->symbol.size)
+	if (p->symbol.size && *ret_addr >= p->symbol.addr &&
+	    *ret_addr - p->symbol.addr < p->symbol.size)
 		return true;
 	if (elf_object_function_at(p->object, *ret_addr, &p->symbol) == 0)
 		return true;

@@ -7,13 +7,16 @@
 
 #include <stdbool.h>
 
-/* Calls @cb with what each file of @from has of what @c chooses, until it returns non-zero; 0 or -ENOMEM. @out gets what they have in all. */
-int chosen_each(const struct shares_source *from, const struct shares_choice *c, struct shares *out, int (*cb)(struct counts *c, void *arg),
-		void *arg, struct error *e);
-/* The same with all of one image together, sorted, without whose it was; the image with the most samples first. A positive value of @cb ends it, too.
+/* Calls @cb with what each file of @from has of what @c chooses, until it returns non-zero; 0 or
+ * -ENOMEM. @out gets what they have in all. */
+int chosen_each(const struct shares_source *from, const struct shares_choice *c, struct shares *out,
+		int (*cb)(struct counts *c, void *arg), void *arg, struct error *e);
+/* The same with all of one image together, sorted, without whose it was; the image with the most
+ * samples first. A positive value of @cb ends it, too.
  */
-int chosen_images(const struct shares_source *from, const struct shares_choice *c, struct shares *out, int (*cb)(struct counts *c, void *arg),
-		  void *arg, struct error *e);
+int chosen_images(const struct shares_source *from, const struct shares_choice *c,
+		  struct shares *out, int (*cb)(struct counts *c, void *arg), void *arg,
+		  struct error *e);
 /* What an image is called in tables. */
 const char *shares_called(const struct counts_image *i);
 
@@ -21,12 +24,14 @@ const char *shares_called(const struct counts_image *i);
 struct places;
 int places_open(struct places **ret);
 void places_close(struct places *p); /* NULL is allowed */
-/* Takes up @image. False: its file is gone or another one now; *ret_why, static or owned by @p, says so. */
+/* Takes up @image. False: its file is gone or another one now; *ret_why, static or owned by @p,
+ * says so. */
 bool places_take(struct places *p, const struct counts_image *image, const char **ret_why);
 /* Its file, and where that has lines (NULL: none). NULL: it is none. */
 const struct elf_object *places_object(const struct places *p);
 struct line_table *places_lines(struct places *p);
-/* The function at @offset of the image that was taken up, or NULL. Owned by @p, until the next call. */
+/* The function at @offset of the image that was taken up, or NULL. Owned by @p, until the next
+ * call. */
 const char *places_function(struct places *p, uint64_t offset);
 /* "FILE:LINE"; NULL: none is known. The same. */
 const char *places_line(struct places *p, uint64_t offset);

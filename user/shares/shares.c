@@ -16,9 +16,11 @@
 /* Those with the most samples come first. A user can have made many that have hardly any. */
 #define MOST_OPENED 2000
 
-const char *const shares_by_names[] = {"image", "function", "line", "process", "cgroup", "host", NULL};
+const char *const shares_by_names[] = {"image",	 "function", "line", "process",
+				       "cgroup", "host",     NULL};
 
-/* What adds up under one name; the key is the image, a zero, which no path has in it, and the name. */
+/* What adds up under one name; the key is the image, a zero, which no path has in it, and the name.
+ */
 struct sum {
 	UT_hash_handle hh;
 	struct share share;
@@ -33,7 +35,8 @@ struct summing {
 	size_t opened;
 };
 
-static int add_sum(struct summing *s, const char *image, const char *name, uint64_t samples, double amount)
+static int add_sum(struct summing *s, const char *image, const char *name, uint64_t samples,
+		   double amount)
 {
 	size_t image_n = strlen(image) + 1, n = image_n + strlen(name);
 	_cleanup_free_ char *key = malloc(n + 1);
@@ -105,7 +108,8 @@ static int name_places(struct counts *c, void *arg)
 {
 	struct summing *s = arg;
 	struct places *p = s->places;
-	bool has_names = c->image.kind == COUNTS_FILE || c->image.kind == COUNTS_KERNEL, lines = s->c->by == SHARES_LINE;
+	bool has_names = c->image.kind == COUNTS_FILE || c->image.kind == COUNTS_KERNEL,
+	     lines = s->c->by == SHARES_LINE;
 	const char *why = "further images are not read";
 	bool read = has_names && s->opened < MOST_OPENED && places_take(p, &c->image, &why);
 	int r = has_names && !read ? note_unread(s, &c->image, why) : 0;
@@ -160,7 +164,8 @@ static int list_sums(struct summing *s)
 	return 0;
 }
 
-int shares_of(struct database *d, const struct shares_choice *c, struct shares *ret, struct error *e)
+int shares_of(struct database *d, const struct shares_choice *c, struct shares *ret,
+	      struct error *e)
 {
 	struct shares_source from = shares_database(d);
 	struct summing s = {.c = c, .out = ret};
@@ -169,8 +174,8 @@ int shares_of(struct database *d, const struct shares_choice *c, struct shares *
 
 	*ret = (struct shares){0};
 	r = by_place && places_open(&s.places) < 0 ? fail(e, ENOMEM, "out of memory")
-	    : by_place				   ? chosen_images(&from, c, ret, name_places, &s, e)
-						   : chosen_each(&from, c, ret, add_rows, &s, e);
+	    : by_place ? chosen_images(&from, c, ret, name_places, &s, e)
+		       : chosen_each(&from, c, ret, add_rows, &s, e);
 	places_close(s.places);
 	listed = list_sums(&s);
 	if (r == 0 && listed < 0)

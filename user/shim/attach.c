@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The constructor: take over the three inherited descriptors, then leave no trace of them in the program. */
+/* The constructor: take over the three inherited descriptors, then leave no trace of them in the
+ * program. */
 #include "shim.h"
 #include "shared/shim_first.h"
 
@@ -18,7 +19,8 @@ struct shim_slot *shim_slots;
 struct shim_launch shim_launch;
 struct shim_identity shim_own_image;
 
-/* If the last path in @value is /proc/self/fd/<n>, returns n and where that path begins; else -1. */
+/* If the last path in @value is /proc/self/fd/<n>, returns n and where that path begins; else -1.
+ */
 static int trailing_descriptor(char *value, char **ret_path)
 {
 	char *path = value, *p;
@@ -50,7 +52,8 @@ static int trailing_descriptor(char *value, char **ret_path)
 	return (int)n;
 }
 
-/* The loader obeys the last LD_PRELOAD if the environment has several; the launcher extended that one. */
+/* The loader obeys the last LD_PRELOAD if the environment has several; the launcher extended that
+ * one. */
 static char **find_preload(void)
 {
 	char **found = NULL;
@@ -63,9 +66,9 @@ static char **find_preload(void)
 	return found;
 }
 
-/* Undoes the launcher's edit. The strings and the vector are the ones that the kernel laid out and main receives, so both are
- * edited where they are. A value that was ours alone was not there before; "<value><separator>ours" was "<value>", even if
- * that is empty. */
+/* Undoes the launcher's edit. The strings and the vector are the ones that the kernel laid out and
+ * main receives, so both are edited where they are. A value that was ours alone was not there
+ * before; "<value><separator>ours" was "<value>", even if that is empty. */
 static void restore_environment(char **entry, char *path)
 {
 	if (path > *entry + strlen(PRELOAD)) {
@@ -82,17 +85,22 @@ static bool read_launch(int fd, struct shim_launch *ret)
 {
 	long end = raw_call(SYS_lseek, fd, 0, SEEK_END);
 
-	return shim_sealed(fd, SHIM_IMAGE_SEALS) && shim_identify(fd, &shim_own_image) && end >= (long)sizeof(*ret) &&
-	       raw_call(SYS_pread64, fd, ret, sizeof(*ret), end - (long)sizeof(*ret)) == (long)sizeof(*ret) && ret->magic == SHIM_MAGIC;
+	return shim_sealed(fd, SHIM_IMAGE_SEALS) && shim_identify(fd, &shim_own_image) &&
+	       end >= (long)sizeof(*ret) &&
+	       raw_call(SYS_pread64, fd, ret, sizeof(*ret), end - (long)sizeof(*ret)) ==
+		       (long)sizeof(*ret) &&
+	       ret->magic == SHIM_MAGIC;
 }
 
-/* NULL if the descriptor is not the one that is meant, or cannot be mapped whole: a file shorter than the mapping would raise SIGBUS at the
- * first touch. A BPF map has no length to seek; its mmap refuses a length above its own. */
+/* NULL if the descriptor is not the one that is meant, or cannot be mapped whole: a file shorter
+ * than the mapping would raise SIGBUS at the first touch. A BPF map has no length to seek; its mmap
+ * refuses a length above its own. */
 static void *map_shared(int fd, const struct shim_identity *wanted, size_t size)
 {
 	long p;
 
-	if (!shim_is(fd, wanted) || (!wanted->map_id && raw_call(SYS_lseek, fd, 0, SEEK_END) < (long)size))
+	if (!shim_is(fd, wanted) ||
+	    (!wanted->map_id && raw_call(SYS_lseek, fd, 0, SEEK_END) < (long)size))
 		return NULL;
 	p = raw_call(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	return p < 0 ? NULL : (void *)p;
@@ -117,9 +125,11 @@ static void attach(void)
 	launch.server[sizeof(launch.server) - 1] = '\0';
 	shim_launch = launch;
 	restore_environment(entry, path);
-	/* Without slots the launcher left this number free, and by now it may be another library's. */
+	/* Without slots the launcher left this number free, and by now it may be another library's.
+	 */
 	if (launch.slots.ino && shim_is(fd + 2, &launch.slots)) {
-		shim_slots = map_shared(fd + 2, &launch.slots, SHIM_ENTRIES * sizeof(struct shim_slot));
+		shim_slots =
+			map_shared(fd + 2, &launch.slots, SHIM_ENTRIES * sizeof(struct shim_slot));
 		(void)raw_call(SYS_close, fd + 2);
 	}
 	(void)raw_call(SYS_close, fd);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The payment handler for processes that run already: code and data without libc, thread-local storage or relocations, that works wherever
- * it is put (user/target/inject.c), and touches nothing of the program's. Linked to address 0: addresses are offsets. */
+/* The payment handler for processes that run already: code and data without libc, thread-local
+ * storage or relocations, that works wherever it is put (user/target/inject.c), and touches nothing
+ * of the program's. Linked to address 0: addresses are offsets. */
 #define SHIM_BLOB 1
 #include "pay.c"
 

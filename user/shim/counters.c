@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The coz.h ABI: counters in the shared page, so that a visit costs the program one atomic add and the controller a read.
+/* The coz.h ABI: counters in the shared page, so that a visit costs the program one atomic add and
+ * the controller a read.
  *
- * Several threads may ask for one name at the same time. An entry goes through `reserved`: claimed (0) -> candidate (its name
- * and type can be compared) -> published (`type` is set) or withdrawn. A candidate looks at all entries below its own; if one
- * of them is the same point, the lower wins and the candidate withdraws. Nobody is ever given an entry that withdraws. */
+ * Several threads may ask for one name at the same time. An entry goes through `reserved`: claimed
+ * (0) -> candidate (its name and type can be compared) -> published (`type` is set) or withdrawn. A
+ * candidate looks at all entries below its own; if one of them is the same point, the lower wins
+ * and the candidate withdraws. Nobody is ever given an entry that withdraws. */
 #include "shim.h"
 
 #include <stdbool.h>
@@ -15,15 +17,17 @@
 #define STATE_CLAIMED 0U
 #define STATE_WITHDRAWN 0x80000000U
 
-/* How often to yield to a thread between two stores. It is bounded because that thread may be ourselves (a visit in a signal
- * handler that interrupted the claim); then the name gets a second entry, which readers add to the first. */
+/* How often to yield to a thread between two stores. It is bounded because that thread may be
+ * ourselves (a visit in a signal handler that interrupted the claim); then the name gets a second
+ * entry, which readers add to the first. */
 #define PATIENCE 1000
 
 typedef struct {
 	size_t count;
 	size_t backoff;
 } coz_counter_t;
-_Static_assert(sizeof(size_t) == sizeof(unsigned long long), "coz_counter_t is the head of struct shim_counter");
+_Static_assert(sizeof(size_t) == sizeof(unsigned long long),
+	       "coz_counter_t is the head of struct shim_counter");
 _Static_assert(offsetof(struct shim_counter, backoff) == offsetof(coz_counter_t, backoff), "same");
 
 EXPORT coz_counter_t *_coz_get_counter(int type, const char *name);
@@ -50,7 +54,8 @@ static unsigned int await_change(const unsigned int *word, unsigned int value)
 	return seen;
 }
 
-static struct shim_counter *find_published(struct shim_page *page, unsigned int type, const char *name)
+static struct shim_counter *find_published(struct shim_page *page, unsigned int type,
+					   const char *name)
 {
 	unsigned int n = __atomic_load_n(&page->n_counters, __ATOMIC_ACQUIRE);
 
@@ -64,7 +69,8 @@ static struct shim_counter *find_published(struct shim_page *page, unsigned int 
 }
 
 /* The same point among the entries below @limit, published by now; NULL if there is none. */
-static struct shim_counter *find_lower(struct shim_page *page, unsigned int limit, unsigned int type, const char *name)
+static struct shim_counter *find_lower(struct shim_page *page, unsigned int limit,
+				       unsigned int type, const char *name)
 {
 	for (unsigned int i = 0; i < limit; i++) {
 		struct shim_counter *c = &page->counters[i];
@@ -119,7 +125,8 @@ EXPORT coz_counter_t *_coz_get_counter(int type, const char *name)
 	return (coz_counter_t *)c;
 }
 
-/* The scheduler's edges make these unnecessary: a program that calls them before and after it blocks loses nothing. */
+/* The scheduler's edges make these unnecessary: a program that calls them before and after it
+ * blocks loses nothing. */
 EXPORT void _coz_add_delays(void)
 {
 }

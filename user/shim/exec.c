@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A process that starts another program takes the library along: the exec functions ask the controller for the descriptors that the launch
- * began with (handover.h), and add the library to LD_PRELOAD as the launch did. Without an answer, and for what could not load the library
- * (static, set-uid or of another architecture), the program is started as if there was no library here. What calls the kernel inside libc is
- * in spawn.c and shell.c.
+/* A process that starts another program takes the library along: the exec functions ask the
+ * controller for the descriptors that the launch began with (handover.h), and add the library to
+ * LD_PRELOAD as the launch did. Without an answer, and for what could not load the library (static,
+ * set-uid or of another architecture), the program is started as if there was no library here. What
+ * calls the kernel inside libc is in spawn.c and shell.c.
  *
  * A child of vfork shares its parent's memory: all that is made here is on the stack. */
 #include "handover.h"
@@ -31,7 +32,8 @@ static int start(const char *path, char *const *argv, char *const *envp)
 	struct handover_environment e;
 	char **vector, *entry;
 
-	if (!handover_survey(envp ? envp : none, &e) || !handover_loads(path, &e) || !handover_ask(fds))
+	if (!handover_survey(envp ? envp : none, &e) || !handover_loads(path, &e) ||
+	    !handover_ask(fds))
 		return plain(path, argv, envp ? envp : none);
 	first = handover_place(fds, true);
 	handover_close(fds, SHIM_FDS);
@@ -80,7 +82,8 @@ static int start_or_shell(const char *path, char *const *argv, char *const *envp
 	return start("/bin/sh", (char *const *)(uintptr_t)shell, envp);
 }
 
-/* As execvp(3) has it: what is in the way is stepped over, what may not be executed is said in the end. */
+/* As execvp(3) has it: what is in the way is stepped over, what may not be executed is said in the
+ * end. */
 EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
 {
 	const char *at = NULL;
@@ -98,7 +101,8 @@ EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
 		(void)start_or_shell(candidate, argv, envp);
 		if (errno == EACCES)
 			denied = true;
-		else if (errno != ENOENT && errno != ENOTDIR && errno != ESTALE && errno != ENODEV && errno != ETIMEDOUT)
+		else if (errno != ENOENT && errno != ENOTDIR && errno != ESTALE &&
+			 errno != ENODEV && errno != ETIMEDOUT)
 			return -1;
 	}
 	if (denied)

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Has the program begun to filter its system calls (seccomp)? From then on one of our calls could be its death, and to ask the kernel would be
- * one. So we look on as it asks for the filter: programs do that by the C library's prctl or syscall, libseccomp as well. One that
- * does it by an instruction of its own gets no payment signals either (bpf/pay.h), but is not known here.
+/* Has the program begun to filter its system calls (seccomp)? From then on one of our calls could
+ * be its death, and to ask the kernel would be one. So we look on as it asks for the filter:
+ * programs do that by the C library's prctl or syscall, libseccomp as well. One that does it by an
+ * instruction of its own gets no payment signals either (bpf/pay.h), but is not known here.
  *
- * The two functions jump on to the next library's with the caller's registers and stack, so that nothing else changes for calls that
- * return twice or have arguments on the stack. */
+ * The two functions jump on to the next library's with the caller's registers and stack, so that
+ * nothing else changes for calls that return twice or have arguments on the stack. */
 #include "libc.h"
 #include "shim.h"
 

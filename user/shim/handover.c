@@ -31,16 +31,18 @@ static void append_number(char *to, unsigned int n)
 	*to = '\0';
 }
 
-/* Is the peer, the process that called listen, the controller? The kernel translates both numbers into this process's namespaces. A user
- * namespace that does not know the controller's uid gives another one: there nothing is asked for. A PID namespace that the program has made does
- * not know the controller's pid, and gives 0. */
+/* Is the peer, the process that called listen, the controller? The kernel translates both numbers
+ * into this process's namespaces. A user namespace that does not know the controller's uid gives
+ * another one: there nothing is asked for. A PID namespace that the program has made does not know
+ * the controller's pid, and gives 0. */
 static bool is_controller(int s)
 {
 	struct ucred peer;
 	socklen_t size = sizeof(peer);
 
-	return raw_call(SYS_getsockopt, s, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && size == sizeof(peer) &&
-	       peer.uid == shim_launch.server_uid && (peer.pid == shim_launch.server_pid || peer.pid == 0);
+	return raw_call(SYS_getsockopt, s, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+	       size == sizeof(peer) && peer.uid == shim_launch.server_uid &&
+	       (peer.pid == shim_launch.server_pid || peer.pid == 0);
 }
 
 /* Nobody answers any more, or another one: each try could take as long as the last. */
@@ -93,11 +95,12 @@ void shim_exec_announce(void)
 	(void)ask(SHIM_ASK_READY, &(struct msghdr){.msg_iov = &part, .msg_iovlen = 1});
 }
 
-/* What a program would load and map has to be what this one has. Of the image that is the whole check: the same file, which was sealed when it
- * was loaded here, has the same contents. */
+/* What a program would load and map has to be what this one has. Of the image that is the whole
+ * check: the same file, which was sealed when it was loaded here, has the same contents. */
 static bool is_ours(int fd, int i)
 {
-	const struct shim_identity *const wanted[SHIM_FDS] = {&shim_own_image, &shim_launch.page, &shim_launch.slots};
+	const struct shim_identity *const wanted[SHIM_FDS] = {&shim_own_image, &shim_launch.page,
+							      &shim_launch.slots};
 
 	return shim_is(fd, wanted[i]);
 }
@@ -110,7 +113,10 @@ bool handover_ask(int ret[SHIM_FDS])
 	} control;
 	char byte;
 	struct iovec part = {&byte, 1};
-	struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+	struct msghdr m = {.msg_iov = &part,
+			   .msg_iovlen = 1,
+			   .msg_control = &control,
+			   .msg_controllen = sizeof(control)};
 	int fds[sizeof(control) / sizeof(int)]; /* more than are asked for find room */
 	struct cmsghdr *c;
 	int n = 0;
@@ -156,7 +162,8 @@ int handover_place(const int fds[SHIM_FDS], bool kept)
 		int at[SHIM_FDS], n = 0;
 
 		for (; n < SHIM_FDS; n++) {
-			at[n] = (int)raw_call(SYS_fcntl, fds[n], kept ? F_DUPFD : F_DUPFD_CLOEXEC, n ? at[0] + n : from);
+			at[n] = (int)raw_call(SYS_fcntl, fds[n], kept ? F_DUPFD : F_DUPFD_CLOEXEC,
+					      n ? at[0] + n : from);
 			if (at[n] < 0 || at[n] != at[0] + n)
 				break;
 		}
@@ -179,14 +186,17 @@ static bool loads_library(const char *path, int depth, struct handover_environme
 	long n;
 	int fd;
 
-	/* The kernel executes regular files alone. To open another one may have an effect, as /dev/watchdog shows. */
+	/* The kernel executes regular files alone. To open another one may have an effect, as
+	 * /dev/watchdog shows. */
 	if (raw_call(SYS_stat, path, &st) < 0 || !S_ISREG(st.st_mode))
 		return false;
 	fd = (int)raw_call(SYS_open, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return false;
-	/* Of a program with other rights than its starter's the loader refuses the library, but descriptors would be open there. */
-	if (raw_call(SYS_fstat, fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_mode & (S_ISUID | S_ISGID) ||
+	/* Of a program with other rights than its starter's the loader refuses the library, but
+	 * descriptors would be open there. */
+	if (raw_call(SYS_fstat, fd, &st) < 0 || !S_ISREG(st.st_mode) ||
+	    st.st_mode & (S_ISUID | S_ISGID) ||
 	    raw_call(SYS_fgetxattr, fd, "security.capability", NULL, 0) > 0)
 		n = -1;
 	else
@@ -198,12 +208,14 @@ static bool loads_library(const char *path, int depth, struct handover_environme
 		p += strspn(p, " \t");
 		p[strcspn(p, " \t\n")] = '\0';
 		loads = *p && loads_library(p, 1, e);
-	} else if (n >= (long)sizeof(*elf) && memcmp(elf->e_ident, ELFMAG, SELFMAG) == 0 && elf->e_ident[EI_CLASS] == ELFCLASS64 &&
-		   elf->e_machine == EM_X86_64 && elf->e_phentsize == sizeof(Elf64_Phdr)) {
+	} else if (n >= (long)sizeof(*elf) && memcmp(elf->e_ident, ELFMAG, SELFMAG) == 0 &&
+		   elf->e_ident[EI_CLASS] == ELFCLASS64 && elf->e_machine == EM_X86_64 &&
+		   elf->e_phentsize == sizeof(Elf64_Phdr)) {
 		for (unsigned int i = 0; i < elf->e_phnum && i < 64 && !loads; i++) {
 			Elf64_Phdr p;
 
-			loads = shim_read_at(fd, &p, sizeof(p), elf->e_phoff + i * sizeof(p)) && p.p_type == PT_INTERP;
+			loads = shim_read_at(fd, &p, sizeof(p), elf->e_phoff + i * sizeof(p)) &&
+				p.p_type == PT_INTERP;
 		}
 		if (loads)
 			shim_first_library(fd, e->first);

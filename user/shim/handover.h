@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The library's hand-over to a program that is about to be started: the descriptors that the launch began with, asked of the controller
- * (shared/shim_abi.h), and LD_PRELOAD. Everything here may run in a child of vfork: what is made is on the caller's stack. */
+/* The library's hand-over to a program that is about to be started: the descriptors that the launch
+ * began with, asked of the controller (shared/shim_abi.h), and LD_PRELOAD. Everything here may run
+ * in a child of vfork: what is made is on the caller's stack. */
 #pragma once
 
 #include "libc.h"
@@ -15,12 +16,14 @@
 #define HANDOVER_STRINGS 16384 /* of an environment, at most: pointers on the stack */
 #define HANDOVER_VALUE 4096    /* of LD_PRELOAD, at most */
 
-/* Asks the controller for the descriptors; they close on exec. The caller closes them. false: there is none, or it does not answer. */
+/* Asks the controller for the descriptors; they close on exec. The caller closes them. false: there
+ * is none, or it does not answer. */
 bool handover_ask(int ret[SHIM_FDS]);
 /* Copies of @fds with consecutive numbers, which exec keeps if @kept; the first, or -1. */
 int handover_place(const int fds[SHIM_FDS], bool kept);
 void handover_close(const int *fds, int n);
-/* Are @first + @i, ... still what was placed there? The program's other threads may have closed them, and put others in their place. */
+/* Are @first + @i, ... still what was placed there? The program's other threads may have closed
+ * them, and put others in their place. */
 bool handover_has(int first, int i);
 /* Closes those that are. @first may be -1. */
 void handover_remove(int first);
@@ -29,13 +32,17 @@ struct handover_environment {
 	char *const *envp;
 	const char *old;	    /* LD_PRELOAD=..., in @envp; or NULL */
 	size_t n, had;		    /* strings; bytes of @old */
-	char first[SHIM_FIRST_MAX]; /* what the program has to have loaded before the library; or "" */
+	char first[SHIM_FIRST_MAX]; /* what the program has to have loaded before the library; or ""
+				     */
 };
-/* false: too much to be copied, or the program filters its system calls: to ask is forbidden, and the new program could not load the library. */
+/* false: too much to be copied, or the program filters its system calls: to ask is forbidden, and
+ * the new program could not load the library. */
 bool handover_survey(char *const *envp, struct handover_environment *ret);
-/* Would the dynamic loader of the program at @path load the library? Not of static, set-uid ones or those of another architecture. */
+/* Would the dynamic loader of the program at @path load the library? Not of static, set-uid ones or
+ * those of another architecture. */
 bool handover_loads(const char *path, struct handover_environment *e);
-/* The next path that @file may be found at by PATH. *at: where the search is, NULL at first. false: there is none any more. */
+/* The next path that @file may be found at by PATH. *at: where the search is, NULL at first. false:
+ * there is none any more. */
 bool handover_candidate(const char **at, const char *file, char ret[PATH_MAX]);
 /* Bytes of what handover_preload writes, at most. */
 static inline size_t handover_room(const struct handover_environment *e)

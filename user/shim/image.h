@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The preloaded library as bytes inside the executable: one file to install, and the versions cannot mismatch. */
+/* The preloaded library as bytes inside the executable: one file to install, and the versions
+ * cannot mismatch. */
 #pragma once
 
 #include <stddef.h>

@@ -58,7 +58,9 @@ static struct tables tables_of(const struct link_map *o)
 /* Of functions of several versions the one that programs are linked with today. */
 static bool is_default(const struct tables *t, uint32_t i, const char *name)
 {
-	return t->symbols[i].st_shndx != SHN_UNDEF && ELF64_ST_TYPE(t->symbols[i].st_info) == STT_FUNC && !(t->versions && t->versions[i] & 0x8000) &&
+	return t->symbols[i].st_shndx != SHN_UNDEF &&
+	       ELF64_ST_TYPE(t->symbols[i].st_info) == STT_FUNC &&
+	       !(t->versions && t->versions[i] & 0x8000) &&
 	       strcmp(t->strings + t->symbols[i].st_name, name) == 0;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Functions of other objects. Nothing is asked of libc by name: who comes first in the global scope
- * may be a library that interposes it, and returns something else (tests/e2e/interposed.test.sh). */
+ * may be a library that interposes it, and returns something else (tests/e2e/interposed.test.sh).
+ */
 #pragma once
 
 #include <errno.h>

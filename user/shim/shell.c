@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* system and popen start a shell inside libc, with the environment as it is. What they do beside that (signals, cancellation, streams) is
- * best left to them: so the shell is given another line, one that puts the library into its environment and becomes the shell that the
- * program asked for. The descriptors are open meanwhile, once for all threads that are in here, and hidden from children of other kinds
- * (exec.c). */
+/* system and popen start a shell inside libc, with the environment as it is. What they do beside
+ * that (signals, cancellation, streams) is best left to them: so the shell is given another line,
+ * one that puts the library into its environment and becomes the shell that the program asked for.
+ * The descriptors are open meanwhile, once for all threads that are in here, and hidden from
+ * children of other kinds (exec.c). */
 #include "handover.h"
 
 #include <alloca.h>
@@ -13,16 +14,19 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MAX_LINE 16384 /* of the program's: its copy is on the stack, four times as long if it is all quotation marks */
+#define MAX_LINE                                                                             \
+	16384 /* of the program's: its copy is on the stack, four times as long if it is all \
+		 quotation marks */
 
-/* Threads that use the descriptors, times 2; odd: they are being opened or closed. One that is cancelled in system never leaves: then they
- * stay open, for the next ones. */
+/* Threads that use the descriptors, times 2; odd: they are being opened or closed. One that is
+ * cancelled in system never leaves: then they stay open, for the next ones. */
 static unsigned int users;
 static int first = -1;
 
 int shell_open(void)
 {
-	return __atomic_load_n(&users, __ATOMIC_ACQUIRE) ? __atomic_load_n(&first, __ATOMIC_RELAXED) : -1;
+	return __atomic_load_n(&users, __ATOMIC_ACQUIRE) ? __atomic_load_n(&first, __ATOMIC_RELAXED)
+							 : -1;
 }
 
 void shell_hide(bool hidden)
@@ -39,7 +43,8 @@ static void leave(void)
 	unsigned int n = __atomic_load_n(&users, __ATOMIC_ACQUIRE);
 	int from = __atomic_load_n(&first, __ATOMIC_RELAXED);
 
-	while (!__atomic_compare_exchange_n(&users, &n, n == 2 ? 1 : n - 2, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+	while (!__atomic_compare_exchange_n(&users, &n, n == 2 ? 1 : n - 2, false, __ATOMIC_ACQ_REL,
+					    __ATOMIC_ACQUIRE))
 		continue;
 	if (n == 2) {
 		__atomic_store_n(&first, -1, __ATOMIC_RELAXED);
@@ -57,7 +62,8 @@ static int enter(void)
 	for (;;) {
 		if (n & 1)
 			return -1;
-		if (__atomic_compare_exchange_n(&users, &n, n ? n + 2 : 1, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		if (__atomic_compare_exchange_n(&users, &n, n ? n + 2 : 1, false, __ATOMIC_ACQ_REL,
+						__ATOMIC_ACQUIRE))
 			break;
 	}
 	if (n) {
@@ -91,17 +97,21 @@ static char *quoted(char *to, const char *text)
 	return to;
 }
 
-/* Bytes that the other line takes; 0: the line has to stay as it is. A line that begins with a sign may be an option, by the shell's age. */
+/* Bytes that the other line takes; 0: the line has to stay as it is. A line that begins with a sign
+ * may be an option, by the shell's age. */
 static size_t room_for(const char *line, struct handover_environment *e)
 {
 	size_t n = strnlen(line, MAX_LINE);
 
-	return n == MAX_LINE || *line == '-' || *line == '+' || !handover_loads(_PATH_BSHELL, e) ? 0 : 4 * (n + handover_room(e)) + 128;
+	return n == MAX_LINE || *line == '-' || *line == '+' || !handover_loads(_PATH_BSHELL, e)
+		       ? 0
+		       : 4 * (n + handover_room(e)) + 128;
 }
 
 static void write_line(char *to, const char *line, const struct handover_environment *e, int from)
 {
-	static const char set[] = "LD_PRELOAD=", export[] = ";export LD_PRELOAD;exec " _PATH_BSHELL " -c ", name[] = " sh";
+	static const char set[] = "LD_PRELOAD=",
+			  export[] = ";export LD_PRELOAD;exec " _PATH_BSHELL " -c ", name[] = " sh";
 	char *entry = alloca(handover_room(e));
 
 	handover_preload(e, from, entry);
@@ -113,22 +123,23 @@ static void write_line(char *to, const char *line, const struct handover_environ
 }
 
 /* What to run: @line, or within the block that this opens a line with the library. */
-#define WITH_LIBRARY(line, result, call)                                                                                                         \
-	do {                                                                                                                                     \
-		struct handover_environment e;                                                                                                   \
-		int from = -1;                                                                                                                   \
-		char *other = NULL;                                                                                                              \
-		size_t room = 0;                                                                                                                 \
-                                                                                                                                                 \
-		if (environ && __atomic_load_n(&shim_page, __ATOMIC_ACQUIRE) && handover_survey(environ, &e) && (room = room_for(line, &e)) > 0) \
-			from = enter();                                                                                                          \
-		if (from >= 0) {                                                                                                                 \
-			other = alloca(room);                                                                                                    \
-			write_line(other, line, &e, from);                                                                                       \
-		}                                                                                                                                \
-		result = call(other ? other : line);                                                                                             \
-		if (from >= 0)                                                                                                                   \
-			leave();                                                                                                                 \
+#define WITH_LIBRARY(line, result, call)                                             \
+	do {                                                                         \
+		struct handover_environment e;                                       \
+		int from = -1;                                                       \
+		char *other = NULL;                                                  \
+		size_t room = 0;                                                     \
+                                                                                     \
+		if (environ && __atomic_load_n(&shim_page, __ATOMIC_ACQUIRE) &&      \
+		    handover_survey(environ, &e) && (room = room_for(line, &e)) > 0) \
+			from = enter();                                              \
+		if (from >= 0) {                                                     \
+			other = alloca(room);                                        \
+			write_line(other, line, &e, from);                           \
+		}                                                                    \
+		result = call(other ? other : line);                                 \
+		if (from >= 0)                                                       \
+			leave();                                                     \
 	} while (0)
 
 EXPORT int system(const char *line)
@@ -146,7 +157,8 @@ EXPORT int system(const char *line)
 
 EXPORT FILE *popen(const char *line, const char *type)
 {
-	FILE *(*real)(const char *, const char *) = (FILE * (*)(const char *, const char *)) next_function("popen");
+	FILE *(*real)(const char *, const char *) =
+		(FILE * (*)(const char *, const char *)) next_function("popen");
 	FILE *stream;
 
 	if (!real) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* posix_spawn takes the library along as the exec functions do (exec.c). The program's threads go on meanwhile, so what is handed over must
- * not be seen by other children: the descriptors close on exec, and the child alone makes copies of them, by file actions before those
- * that the program gave. */
+/* posix_spawn takes the library along as the exec functions do (exec.c). The program's threads go
+ * on meanwhile, so what is handed over must not be seen by other children: the descriptors close on
+ * exec, and the child alone makes copies of them, by file actions before those that the program
+ * gave. */
 #include "handover.h"
 
 #include <alloca.h>
@@ -14,23 +15,26 @@
 #define MAX_ACTION 64 /* bytes */
 #define MOST_OURS (2 * SHIM_FDS)
 
-typedef int spawn_function(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attr, char *const argv[],
-			   char *const envp[]);
+typedef int spawn_function(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+			   const posix_spawnattr_t *attr, char *const argv[], char *const envp[]);
 
 /* libc's own functions that add an action. */
 struct adders {
 	int (*dup2)(posix_spawn_file_actions_t *actions, int from, int to);
 	int (*close)(posix_spawn_file_actions_t *actions, int fd);
-	int (*closefrom)(posix_spawn_file_actions_t *actions, int from); /* since glibc 2.34; NULL */
+	int (*closefrom)(posix_spawn_file_actions_t *actions,
+			 int from); /* since glibc 2.34; NULL */
 };
 
 static bool find_adders(struct adders *ret)
 {
-#define FIND(name) (__typeof__(ret->name))own_function(SHIM_LIBC, "posix_spawn_file_actions_add" #name)
+#define FIND(name) \
+	(__typeof__(ret->name))own_function(SHIM_LIBC, "posix_spawn_file_actions_add" #name)
 	ret->dup2 = FIND(dup2);
 	ret->close = FIND(close);
 #undef FIND
-	ret->closefrom = (__typeof__(ret->closefrom))own_function(SHIM_LIBC, "posix_spawn_file_actions_addclosefrom_np");
+	ret->closefrom = (__typeof__(ret->closefrom))own_function(
+		SHIM_LIBC, "posix_spawn_file_actions_addclosefrom_np");
 	return ret->dup2 && ret->close;
 }
 
@@ -48,7 +52,8 @@ struct layout {
 	int closefrom;	    /* which its first word says */
 };
 
-/* Made ones show it: the size is the distance at which the second one's numbers stand behind the first one's. */
+/* Made ones show it: the size is the distance at which the second one's numbers stand behind the
+ * first one's. */
 static bool measure(const struct adders *add, struct layout *ret)
 {
 	static const int one[2] = {101, 102}, two[2] = {103, 104};
@@ -58,10 +63,13 @@ static bool measure(const struct adders *add, struct layout *ret)
 	bool ok;
 
 	*ret = (struct layout){.has_closefrom = add->closefrom != NULL};
-	ok = add->dup2(&a, one[0], one[1]) == 0 && add->dup2(&a, two[0], two[1]) == 0 && (!add->closefrom || add->closefrom(&a, 3) == 0);
-	for (at = 0; ok && at < MAX_ACTION && memcmp(bytes + at, one, sizeof(one)); at += sizeof(int))
+	ok = add->dup2(&a, one[0], one[1]) == 0 && add->dup2(&a, two[0], two[1]) == 0 &&
+	     (!add->closefrom || add->closefrom(&a, 3) == 0);
+	for (at = 0; ok && at < MAX_ACTION && memcmp(bytes + at, one, sizeof(one));
+	     at += sizeof(int))
 		;
-	for (n = sizeof(int); ok && n <= MAX_ACTION && memcmp(bytes + at + n, two, sizeof(two)); n += sizeof(int))
+	for (n = sizeof(int); ok && n <= MAX_ACTION && memcmp(bytes + at + n, two, sizeof(two));
+	     n += sizeof(int))
 		;
 	ok = ok && at < MAX_ACTION && n <= MAX_ACTION;
 	if (ok && add->closefrom)
@@ -70,16 +78,18 @@ static bool measure(const struct adders *add, struct layout *ret)
 	return ok;
 }
 
-/* Would one of the program's actions touch the numbers from @first on? Of an action only its words are known: one that happens to have such
- * a number is taken for one that does. */
+/* Would one of the program's actions touch the numbers from @first on? Of an action only its words
+ * are known: one that happens to have such a number is taken for one that does. */
 static bool touches(const posix_spawn_file_actions_t *theirs, const struct layout *l, int first)
 {
 	for (size_t i = 0; i < (size_t)theirs->__used; i++)
 		for (size_t at = 0; at < l->size; at += sizeof(int)) {
 			int word;
 
-			memcpy(&word, (const char *)theirs->__actions + i * l->size + at, sizeof(word));
-			if ((word >= first && word < first + SHIM_FDS) || (l->has_closefrom && !at && word == l->closefrom))
+			memcpy(&word, (const char *)theirs->__actions + i * l->size + at,
+			       sizeof(word));
+			if ((word >= first && word < first + SHIM_FDS) ||
+			    (l->has_closefrom && !at && word == l->closefrom))
 				return true;
 		}
 	return false;
@@ -91,9 +101,10 @@ static size_t room_for(const posix_spawn_file_actions_t *theirs)
 	return ((theirs ? (size_t)theirs->__used : 0) + MOST_OURS) * MAX_ACTION;
 }
 
-/* Ours, then theirs, in @memory; paths in theirs are theirs. Ours make @fds @first and so on, if that
- * is not negative, and close those that other threads hold for their shells. */
-static bool combine(const posix_spawn_file_actions_t *theirs, const int *fds, int first, void *memory, posix_spawn_file_actions_t *ret)
+/* Ours, then theirs, in @memory; paths in theirs are theirs. Ours make @fds @first and so on, if
+ * that is not negative, and close those that other threads hold for their shells. */
+static bool combine(const posix_spawn_file_actions_t *theirs, const int *fds, int first,
+		    void *memory, posix_spawn_file_actions_t *ret)
 {
 	size_t n = theirs ? (size_t)theirs->__used : 0;
 	int shell = shell_open();
@@ -101,7 +112,8 @@ static bool combine(const posix_spawn_file_actions_t *theirs, const int *fds, in
 	struct layout l;
 	bool ok = true;
 
-	if ((first < 0 && shell < 0) || !find_adders(&add) || !measure(&add, &l) || (n && first >= 0 && touches(theirs, &l, first)))
+	if ((first < 0 && shell < 0) || !find_adders(&add) || !measure(&add, &l) ||
+	    (n && first >= 0 && touches(theirs, &l, first)))
 		return false;
 	*ret = actions_in(memory, (int)n + MOST_OURS);
 	for (int i = 0; i < SHIM_FDS && first >= 0; i++)
@@ -110,13 +122,15 @@ static bool combine(const posix_spawn_file_actions_t *theirs, const int *fds, in
 		if (handover_has(shell, i))
 			ok &= add.close(ret, shell + i) == 0;
 	if (ok && n)
-		memcpy((char *)memory + (size_t)ret->__used * l.size, theirs->__actions, n * l.size);
+		memcpy((char *)memory + (size_t)ret->__used * l.size, theirs->__actions,
+		       n * l.size);
 	ret->__used += (int)n;
 	return ok;
 }
 
-static int spawn(spawn_function *real, const char *found, pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
-		 const posix_spawnattr_t *attr, char *const argv[], char *const envp[])
+static int spawn(spawn_function *real, const char *found, pid_t *pid, const char *path,
+		 const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attr,
+		 char *const argv[], char *const envp[])
 {
 	static char *const none[] = {NULL};
 	posix_spawn_file_actions_t combined;
@@ -126,13 +140,16 @@ static int spawn(spawn_function *real, const char *found, pid_t *pid, const char
 
 	if (!real)
 		return ENOSYS;
-	asked = found && handover_survey(envp ? envp : none, &e) && handover_loads(found, &e) && handover_ask(fds);
+	asked = found && handover_survey(envp ? envp : none, &e) && handover_loads(found, &e) &&
+		handover_ask(fds);
 	if (asked)
 		first = handover_place(fds, false);
 	/* Too many to be copied: the child would keep what other threads hold for their shells. */
-	ours = (!actions || actions->__used <= MAX_ACTIONS) && combine(actions, fds, first, alloca(room_for(actions)), &combined);
+	ours = (!actions || actions->__used <= MAX_ACTIONS) &&
+	       combine(actions, fds, first, alloca(room_for(actions)), &combined);
 	if (ours && first >= 0) {
-		char **vector = alloca((e.n + 2) * sizeof(*vector)), *entry = alloca(handover_room(&e));
+		char **vector = alloca((e.n + 2) * sizeof(*vector)),
+		     *entry = alloca(handover_room(&e));
 
 		handover_preload(&e, first, entry);
 		handover_fill(&e, entry, vector);
@@ -145,13 +162,17 @@ static int spawn(spawn_function *real, const char *found, pid_t *pid, const char
 	return r;
 }
 
-EXPORT int posix_spawn(pid_t *restrict pid, const char *restrict path, const posix_spawn_file_actions_t *restrict actions,
-		       const posix_spawnattr_t *restrict attr, char *const argv[restrict], char *const envp[restrict])
+EXPORT int posix_spawn(pid_t *restrict pid, const char *restrict path,
+		       const posix_spawn_file_actions_t *restrict actions,
+		       const posix_spawnattr_t *restrict attr, char *const argv[restrict],
+		       char *const envp[restrict])
 {
-	return spawn((spawn_function *)next_function("posix_spawn"), path, pid, path, actions, attr, argv, envp);
+	return spawn((spawn_function *)next_function("posix_spawn"), path, pid, path, actions, attr,
+		     argv, envp);
 }
 
-/* The file that posix_spawnp will find; NULL: none. It looks itself; here it is only seen whether the library would be loaded. */
+/* The file that posix_spawnp will find; NULL: none. It looks itself; here it is only seen whether
+ * the library would be loaded. */
 static const char *search(const char *file, char candidate[PATH_MAX])
 {
 	const char *at = NULL;
@@ -164,11 +185,14 @@ static const char *search(const char *file, char candidate[PATH_MAX])
 	return NULL;
 }
 
-EXPORT int posix_spawnp(pid_t *restrict pid, const char *restrict file, const posix_spawn_file_actions_t *restrict actions,
-			const posix_spawnattr_t *restrict attr, char *const argv[restrict], char *const envp[restrict])
+EXPORT int posix_spawnp(pid_t *restrict pid, const char *restrict file,
+			const posix_spawn_file_actions_t *restrict actions,
+			const posix_spawnattr_t *restrict attr, char *const argv[restrict],
+			char *const envp[restrict])
 {
 	char candidate[PATH_MAX];
 	const char *found = shim_filtered ? NULL : search(file, candidate);
 
-	return spawn((spawn_function *)next_function("posix_spawnp"), found, pid, file, actions, attr, argv, envp);
+	return spawn((spawn_function *)next_function("posix_spawnp"), found, pid, file, actions,
+		     attr, argv, envp);
 }

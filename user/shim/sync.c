@@ -3,8 +3,9 @@
 
 #include <stddef.h>
 
-/* One byte that does nothing: the kernel emulates it. Five bytes it can turn into a call (Linux 6.18), for two thirds of the price; but where
- * that goes to is not there in a forked child, which then ends by SIGSEGV. The exported name is for the controller. */
+/* One byte that does nothing: the kernel emulates it. Five bytes it can turn into a call
+ * (Linux 6.18), for two thirds of the price; but where that goes to is not there in a forked child,
+ * which then ends by SIGSEGV. The exported name is for the controller. */
 #define SITE(name)                                                         \
 	__asm__(".pushsection .text\n"                                     \
 		".balign 16\n"                                             \
@@ -27,8 +28,8 @@ SITE(wakes);
 SITE(blocks);
 SITE(back);
 
-/* A payment ends after a few milliseconds at the latest, and what is left is asked for again; but a thread that cannot pay (it blocks the
- * payment signal, or the controller is gone) must go on. */
+/* A payment ends after a few milliseconds at the latest, and what is left is asked for again; but a
+ * thread that cannot pay (it blocks the payment signal, or the controller is gone) must go on. */
 #define PAY_TRIES 4
 /* Without the controller nobody gets a slot: look ever more seldom. */
 #define MOST_SKIPPED 65535U

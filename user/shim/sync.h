@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* --sync pthread, the program's side: what stands around the wrapped calls. The ledger keeps the books; here it is only seen, from memory
- * shared with it, whether there is anything to tell it. So a call that neither blocks nor has a debt to pay costs a few loads. */
+/* --sync pthread, the program's side: what stands around the wrapped calls. The ledger keeps the
+ * books; here it is only seen, from memory shared with it, whether there is anything to tell it. So
+ * a call that neither blocks nor has a debt to pay costs a few loads. */
 #pragma once
 
 #include "shim.h"
@@ -16,8 +17,8 @@ struct shim_self {
 };
 extern __thread struct shim_self shim_self;
 
-/* The places where the controller puts its probes: an instruction that does nothing, and the return. Without
- * probes, that is all. */
+/* The places where the controller puts its probes: an instruction that does nothing, and the
+ * return. Without probes, that is all. */
 void shim_site_wakes(void);
 void shim_site_blocks(void);
 void shim_site_back(long credit);
@@ -38,7 +39,8 @@ static inline bool shim_active(const struct shim_sync *h)
 
 static inline bool shim_owes(const struct shim_sync *h, const struct shim_slot *s)
 {
-	long long local = __atomic_load_n(&s->level, __ATOMIC_RELAXED) + (long long)__atomic_load_n(&s->paid_ns, __ATOMIC_RELAXED);
+	long long local = __atomic_load_n(&s->level, __ATOMIC_RELAXED) +
+			  (long long)__atomic_load_n(&s->paid_ns, __ATOMIC_RELAXED);
 
 	return __atomic_load_n(&h->g, __ATOMIC_RELAXED) - local >= SHIM_THRESHOLD_NS;
 }
@@ -56,7 +58,8 @@ static inline void shim_before_wake(void)
 		shim_pay_all(h);
 }
 
-/* Around a call that waits: shim_after_wait needs what shim_before_wait returned. @credit: it did not time out, and was not interrupted. */
+/* Around a call that waits: shim_after_wait needs what shim_before_wait returned. @credit: it did
+ * not time out, and was not interrupted. */
 static inline bool shim_before_wait(void)
 {
 	bool told = shim_active(shim_books());

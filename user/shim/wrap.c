@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Calls that are no cancellation points, and what begins a thread.
  *
- * Those that can be had without waiting are tried so first, where the attempt is all that the call itself would do if it succeeds. What
- * neither wakes nor waits (trylock and its like) is not wrapped. The C library's own calls from one of these to another do not come here. */
+ * Those that can be had without waiting are tried so first, where the attempt is all that the call
+ * itself would do if it succeeds. What neither wakes nor waits (trylock and its like) is not
+ * wrapped. The C library's own calls from one of these to another do not come here. */
 #include "wrap.h"
 
 struct shim_real shim_real;
@@ -35,7 +36,8 @@ WAKES(pthread_cond_broadcast, (pthread_cond_t * cond), (cond))
 WAKES(sem_post, (sem_t * sem), (sem))
 WAKES(pthread_cancel, (pthread_t thread), (thread))
 WAKES(pthread_kill, (pthread_t thread, int signo), (thread, signo))
-WAKES(pthread_sigqueue, (pthread_t thread, int signo, const union sigval value), (thread, signo, value))
+WAKES(pthread_sigqueue, (pthread_t thread, int signo, const union sigval value),
+      (thread, signo, value))
 WAKES(kill, (pid_t pid, int signo), (pid, signo))
 WAKES(tgkill, (pid_t pid, pid_t tid, int signo), (pid, tid, signo))
 WAKES(sigqueue, (pid_t pid, int signo, const union sigval value), (pid, signo, value))
@@ -69,24 +71,39 @@ WAKES(cnd_broadcast, (cnd_t * cond), (cond))
 		return result;                             \
 	}
 
-/* Only a plain mutex is tried. With others an attempt is not as good as the call: glibc's leaves a robust mutex that is lost locked. */
+/* Only a plain mutex is tried. With others an attempt is not as good as the call: glibc's leaves a
+ * robust mutex that is lost locked. */
 static int try_plain(pthread_mutex_t *mutex)
 {
-	return (unsigned int)mutex->__data.__kind <= PTHREAD_MUTEX_ADAPTIVE_NP ? REAL(pthread_mutex_trylock)(mutex) : EBUSY;
+	return (unsigned int)mutex->__data.__kind <= PTHREAD_MUTEX_ADAPTIVE_NP
+		       ? REAL(pthread_mutex_trylock)(mutex)
+		       : EBUSY;
 }
 
 LOCKS(pthread_mutex_lock, try_plain(mutex), (pthread_mutex_t * mutex), (mutex))
-LOCKS(pthread_rwlock_rdlock, REAL(pthread_rwlock_tryrdlock)(lock), (pthread_rwlock_t * lock), (lock))
-LOCKS(pthread_rwlock_wrlock, REAL(pthread_rwlock_trywrlock)(lock), (pthread_rwlock_t * lock), (lock))
+LOCKS(pthread_rwlock_rdlock, REAL(pthread_rwlock_tryrdlock)(lock), (pthread_rwlock_t * lock),
+      (lock))
+LOCKS(pthread_rwlock_wrlock, REAL(pthread_rwlock_trywrlock)(lock), (pthread_rwlock_t * lock),
+      (lock))
 LOCKS(pthread_spin_lock, REAL(pthread_spin_trylock)(lock), (pthread_spinlock_t * lock), (lock))
 LOCKS(mtx_lock, REAL(mtx_trylock)(mutex), (mtx_t * mutex), (mutex))
-WAITS(pthread_mutex_timedlock, (pthread_mutex_t * mutex, const struct timespec *until), (mutex, until), shim_taken)
-WAITS(pthread_mutex_clocklock, (pthread_mutex_t * mutex, clockid_t clock, const struct timespec *until), (mutex, clock, until), shim_taken)
-WAITS(pthread_rwlock_timedrdlock, (pthread_rwlock_t * lock, const struct timespec *until), (lock, until), shim_taken)
-WAITS(pthread_rwlock_timedwrlock, (pthread_rwlock_t * lock, const struct timespec *until), (lock, until), shim_taken)
-WAITS(pthread_rwlock_clockrdlock, (pthread_rwlock_t * lock, clockid_t clock, const struct timespec *until), (lock, clock, until), shim_taken)
-WAITS(pthread_rwlock_clockwrlock, (pthread_rwlock_t * lock, clockid_t clock, const struct timespec *until), (lock, clock, until), shim_taken)
-WAITS(mtx_timedlock, (mtx_t *restrict mutex, const struct timespec *restrict until), (mutex, until), shim_taken)
+WAITS(pthread_mutex_timedlock, (pthread_mutex_t * mutex, const struct timespec *until),
+      (mutex, until), shim_taken)
+WAITS(pthread_mutex_clocklock,
+      (pthread_mutex_t * mutex, clockid_t clock, const struct timespec *until),
+      (mutex, clock, until), shim_taken)
+WAITS(pthread_rwlock_timedrdlock, (pthread_rwlock_t * lock, const struct timespec *until),
+      (lock, until), shim_taken)
+WAITS(pthread_rwlock_timedwrlock, (pthread_rwlock_t * lock, const struct timespec *until),
+      (lock, until), shim_taken)
+WAITS(pthread_rwlock_clockrdlock,
+      (pthread_rwlock_t * lock, clockid_t clock, const struct timespec *until),
+      (lock, clock, until), shim_taken)
+WAITS(pthread_rwlock_clockwrlock,
+      (pthread_rwlock_t * lock, clockid_t clock, const struct timespec *until),
+      (lock, clock, until), shim_taken)
+WAITS(mtx_timedlock, (mtx_t *restrict mutex, const struct timespec *restrict until), (mutex, until),
+      shim_taken)
 
 /* Who comes last lets the others go; nobody knows before. */
 EXPORT int pthread_barrier_wait(pthread_barrier_t *barrier)
@@ -101,7 +118,8 @@ EXPORT int pthread_barrier_wait(pthread_barrier_t *barrier)
 	return result;
 }
 
-/* A thread begins level: its maker has paid. Its end lets those go that join it, however it ends. */
+/* A thread begins level: its maker has paid. Its end lets those go that join it, however it ends.
+ */
 struct birth {
 	void *(*function)(void *);
 	int (*c11_function)(void *);
@@ -131,7 +149,8 @@ static struct birth *prepare(void *(*function)(void *), int (*c11_function)(void
 	for (size_t i = 0; i < sizeof(births) / sizeof(births[0]); i++) {
 		struct birth *b = &births[i];
 
-		if (__atomic_load_n(&b->used, __ATOMIC_RELAXED) || __atomic_exchange_n(&b->used, true, __ATOMIC_ACQUIRE))
+		if (__atomic_load_n(&b->used, __ATOMIC_RELAXED) ||
+		    __atomic_exchange_n(&b->used, true, __ATOMIC_ACQUIRE))
 			continue;
 		b->function = function;
 		b->c11_function = c11_function;
@@ -172,7 +191,8 @@ static int live_c11(void *arg)
 	return result;
 }
 
-EXPORT int pthread_create(pthread_t *restrict ret, const pthread_attr_t *restrict attributes, void *(*function)(void *), void *restrict arg)
+EXPORT int pthread_create(pthread_t *restrict ret, const pthread_attr_t *restrict attributes,
+			  void *(*function)(void *), void *restrict arg)
 {
 	struct birth *b = prepare(function, NULL, arg);
 	int result = REAL(pthread_create)(ret, attributes, b ? live : function, b ? b : arg);

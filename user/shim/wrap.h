@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* --sync pthread: the C library's calls that wake threads or wait for them. Each does what the program asked for, by the C library's own
- * function and with its result, errno and cancellation; what is added around it is in sync.h. wrap.c has those that are no cancellation
- * points, wrap_wait.c those that are. */
+/* --sync pthread: the C library's calls that wake threads or wait for them. Each does what the
+ * program asked for, by the C library's own function and with its result, errno and cancellation;
+ * what is added around it is in sync.h. wrap.c has those that are no cancellation points,
+ * wrap_wait.c those that are. */
 #pragma once
 
 #include "libc.h"

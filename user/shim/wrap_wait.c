@@ -4,7 +4,8 @@
 
 #include <sys/syscall.h>
 
-/* A wait that can be cancelled: whoever is comes back as well, to its cleanup handlers, and was woken by the thread that cancelled it. */
+/* A wait that can be cancelled: whoever is comes back as well, to its cleanup handlers, and was
+ * woken by the thread that cancelled it. */
 struct wait {
 	bool told, credit;
 };
@@ -38,11 +39,17 @@ static void come_back(void *arg)
 	}
 
 CONDITION(pthread_cond_wait, (pthread_cond_t * cond, pthread_mutex_t *mutex), (cond, mutex))
-CONDITION(pthread_cond_timedwait, (pthread_cond_t * cond, pthread_mutex_t *mutex, const struct timespec *until), (cond, mutex, until))
-CONDITION(pthread_cond_clockwait, (pthread_cond_t * cond, pthread_mutex_t *mutex, clockid_t clock, const struct timespec *until),
+CONDITION(pthread_cond_timedwait,
+	  (pthread_cond_t * cond, pthread_mutex_t *mutex, const struct timespec *until),
+	  (cond, mutex, until))
+CONDITION(pthread_cond_clockwait,
+	  (pthread_cond_t * cond, pthread_mutex_t *mutex, clockid_t clock,
+	   const struct timespec *until),
 	  (cond, mutex, clock, until))
 CONDITION(cnd_wait, (cnd_t * cond, mtx_t *mutex), (cond, mutex))
-CONDITION(cnd_timedwait, (cnd_t *restrict cond, mtx_t *restrict mutex, const struct timespec *restrict until), (cond, mutex, until))
+CONDITION(cnd_timedwait,
+	  (cnd_t *restrict cond, mtx_t *restrict mutex, const struct timespec *restrict until),
+	  (cond, mutex, until))
 
 #define CANCELLABLE_WAIT(name, parameters, arguments, ended)      \
 	EXPORT int name parameters                                \
@@ -54,14 +61,20 @@ CONDITION(cnd_timedwait, (cnd_t *restrict cond, mtx_t *restrict mutex, const str
 	}
 
 CANCELLABLE_WAIT(pthread_join, (pthread_t thread, void **ret), (thread, ret), result == 0)
-CANCELLABLE_WAIT(pthread_timedjoin_np, (pthread_t thread, void **ret, const struct timespec *until), (thread, ret, until), result == 0)
-CANCELLABLE_WAIT(pthread_clockjoin_np, (pthread_t thread, void **ret, clockid_t clock, const struct timespec *until), (thread, ret, clock, until),
-		 result == 0)
+CANCELLABLE_WAIT(pthread_timedjoin_np, (pthread_t thread, void **ret, const struct timespec *until),
+		 (thread, ret, until), result == 0)
+CANCELLABLE_WAIT(pthread_clockjoin_np,
+		 (pthread_t thread, void **ret, clockid_t clock, const struct timespec *until),
+		 (thread, ret, clock, until), result == 0)
 CANCELLABLE_WAIT(thrd_join, (thrd_t thread, int *ret), (thread, ret), result == thrd_success)
-CANCELLABLE_WAIT(sem_timedwait, (sem_t *restrict sem, const struct timespec *restrict until), (sem, until), result == 0)
-CANCELLABLE_WAIT(sem_clockwait, (sem_t *restrict sem, clockid_t clock, const struct timespec *restrict until), (sem, clock, until), result == 0)
+CANCELLABLE_WAIT(sem_timedwait, (sem_t *restrict sem, const struct timespec *restrict until),
+		 (sem, until), result == 0)
+CANCELLABLE_WAIT(sem_clockwait,
+		 (sem_t *restrict sem, clockid_t clock, const struct timespec *restrict until),
+		 (sem, clock, until), result == 0)
 
-/* A cancellation point also where it need not wait; a failed try sets errno, the call itself may not. */
+/* A cancellation point also where it need not wait; a failed try sets errno, the call itself may
+ * not. */
 EXPORT int sem_wait(sem_t *sem)
 {
 	volatile int result;
@@ -78,20 +91,25 @@ EXPORT int sem_wait(sem_t *sem)
 /* Signals come from anywhere: credit for those that the process sent itself. */
 static bool sent_from_inside(const siginfo_t *info)
 {
-	return !shim_filtered && (info->si_code == SI_USER || info->si_code == SI_QUEUE || info->si_code == SI_TKILL) &&
+	return !shim_filtered &&
+	       (info->si_code == SI_USER || info->si_code == SI_QUEUE ||
+		info->si_code == SI_TKILL) &&
 	       info->si_pid == raw_call(SYS_getpid);
 }
 
 /* Apart, so that nothing is changed that cancellation could bring back. */
-__attribute__((noinline)) static int await_signal(const sigset_t *set, siginfo_t *info, const struct timespec *timeout)
+__attribute__((noinline)) static int await_signal(const sigset_t *set, siginfo_t *info,
+						  const struct timespec *timeout)
 {
 	volatile int result;
 
-	CANCELLABLE(result, REAL(sigtimedwait)(set, info, timeout), result > 0 && sent_from_inside(info));
+	CANCELLABLE(result, REAL(sigtimedwait)(set, info, timeout),
+		    result > 0 && sent_from_inside(info));
 	return result;
 }
 
-EXPORT int sigtimedwait(const sigset_t *restrict set, siginfo_t *restrict info, const struct timespec *restrict timeout)
+EXPORT int sigtimedwait(const sigset_t *restrict set, siginfo_t *restrict info,
+			const struct timespec *restrict timeout)
 {
 	siginfo_t own = {0};
 

@@ -30,7 +30,8 @@ static bool is_cgroup(int fd)
 {
 	struct statfs fs;
 
-	return fstatfs(fd, &fs) == 0 && (fs.f_type == CGROUP2_SUPER_MAGIC || fs.f_type == CGROUP_SUPER_MAGIC);
+	return fstatfs(fd, &fs) == 0 &&
+	       (fs.f_type == CGROUP2_SUPER_MAGIC || fs.f_type == CGROUP_SUPER_MAGIC);
 }
 
 /* Opens @path if it is a group. */
@@ -44,7 +45,8 @@ static int open_group(const char *path)
 }
 
 /* Calls @cb with the mount point of each hierarchy until it returns a descriptor. */
-static int each_hierarchy(int (*cb)(const char *mount, const char *path, char **ret), const char *path, char **ret)
+static int each_hierarchy(int (*cb)(const char *mount, const char *path, char **ret),
+			  const char *path, char **ret)
 {
 	_cleanup_fclose_ FILE *f = fopen("/proc/self/mounts", "re");
 	_cleanup_free_ char *line = NULL;
@@ -52,9 +54,11 @@ static int each_hierarchy(int (*cb)(const char *mount, const char *path, char **
 	int fd = -1;
 
 	while (fd < 0 && f && getline(&line, &capacity, f) > 0) {
-		char *device = strtok(line, " "), *mount = strtok(NULL, " "), *type = strtok(NULL, " ");
+		char *device = strtok(line, " "), *mount = strtok(NULL, " "),
+		     *type = strtok(NULL, " ");
 
-		if (device && mount && type && (strcmp(type, "cgroup2") == 0 || strcmp(type, "cgroup") == 0))
+		if (device && mount && type &&
+		    (strcmp(type, "cgroup2") == 0 || strcmp(type, "cgroup") == 0))
 			fd = cb(mount, path, ret);
 	}
 	return fd;
@@ -85,7 +89,8 @@ static size_t common(const char *a, const char *b)
 	return n;
 }
 
-/* The longest beginning of @path that exists below @mount, and in it the group whose name is most like the next part. */
+/* The longest beginning of @path that exists below @mount, and in it the group whose name is most
+ * like the next part. */
 static int nearest_below(const char *mount, const char *path, char **ret)
 {
 	_cleanup_free_ char *copy = strdup(path + strspn(path, "/")), *at = strdup(mount);
@@ -109,7 +114,8 @@ static int nearest_below(const char *mount, const char *path, char **ret)
 	}
 	d = at ? opendir(at) : NULL;
 	while (d && part && (x = readdir(d))) {
-		if (x->d_type != DT_DIR || *x->d_name == '.' || common(x->d_name, part) <= best_common)
+		if (x->d_type != DT_DIR || *x->d_name == '.' ||
+		    common(x->d_name, part) <= best_common)
 			continue;
 		best_common = common(x->d_name, part);
 		free(best);
@@ -137,8 +143,12 @@ int cgroup_open(const char *path, struct cgroup **ret, struct error *e)
 
 		(void)each_hierarchy(nearest_below, in_mount, &near);
 		if (access(path, F_OK) == 0)
-			return fail(e, EINVAL, "--cgroup %s: this is no control group; they are in /sys/fs/cgroup", path);
-		return fail(e, ENOENT, "--cgroup %s: there is no such control group%s%s", path, near ? "; near is " : "", near ? near : "");
+			return fail(
+				e, EINVAL,
+				"--cgroup %s: this is no control group; they are in /sys/fs/cgroup",
+				path);
+		return fail(e, ENOENT, "--cgroup %s: there is no such control group%s%s", path,
+			    near ? "; near is " : "", near ? near : "");
 	}
 	g = calloc(1, sizeof(*g));
 	if (!g || !full) {
@@ -219,7 +229,8 @@ int cgroup_refresh(struct cgroup *g, struct error *e)
 	struct stat was, is;
 
 	/* One of the same name that came later is another group. */
-	if (dir < 0 || fstat(dir, &is) < 0 || fstat(g->fd, &was) < 0 || is.st_ino != was.st_ino || is.st_dev != was.st_dev) {
+	if (dir < 0 || fstat(dir, &is) < 0 || fstat(g->fd, &was) < 0 || is.st_ino != was.st_ino ||
+	    is.st_dev != was.st_dev) {
 		if (dir >= 0)
 			(void)close(dir);
 		return fail(e, ENOENT, "the control group %s was removed", g->path);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The processes of a control group and the groups below it, of either version: both list them in cgroup.procs. */
+/* The processes of a control group and the groups below it, of either version: both list them in
+ * cgroup.procs. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,8 +10,8 @@
 struct cgroup;
 struct error;
 
-/* @path: a directory of a mounted hierarchy, or relative to the root of one (as systemd and /proc/PID/cgroup write it). -ENOENT: @e names
- * the nearest. Nothing is read yet. */
+/* @path: a directory of a mounted hierarchy, or relative to the root of one (as systemd and
+ * /proc/PID/cgroup write it). -ENOENT: @e names the nearest. Nothing is read yet. */
 int cgroup_open(const char *path, struct cgroup **ret, struct error *e);
 void cgroup_free(struct cgroup *g); /* NULL is allowed */
 /* Who is in it now. -ENOENT: the group was removed. */

@@ -37,7 +37,8 @@ void target_save_signals(void)
 		return;
 	(void)sigprocmask(SIG_SETMASK, NULL, &at_start.mask);
 	for (int s = 1; s < _NSIG; s++)
-		at_start.ignored[s] = sigaction(s, NULL, &sa) == 0 && !(sa.sa_flags & SA_SIGINFO) && sa.sa_handler == SIG_IGN;
+		at_start.ignored[s] = sigaction(s, NULL, &sa) == 0 && !(sa.sa_flags & SA_SIGINFO) &&
+				      sa.sa_handler == SIG_IGN;
 	at_start.known = true;
 }
 
@@ -46,8 +47,9 @@ static void restore_signals(void)
 {
 	struct sigaction sa = {0};
 
-	/* Dispositions first: a signal that waits behind the mask must not reach one of our handlers in the child. libc refuses
-	 * its two internal signals, which it also set up itself. */
+	/* Dispositions first: a signal that waits behind the mask must not reach one of our
+	 * handlers in the child. libc refuses its two internal signals, which it also set up
+	 * itself. */
 	for (int s = 1; s < _NSIG; s++) {
 		sa.sa_handler = at_start.ignored[s] ? SIG_IGN : SIG_DFL;
 		(void)sigaction(s, &sa, NULL);
@@ -80,7 +82,8 @@ static bool is_free(int fd)
 	return fcntl(fd, F_GETFD) < 0 && errno == EBADF;
 }
 
-/* The first of three consecutive free numbers: from PRELOAD_FD up, or below it if the limit is low. -1: none. */
+/* The first of three consecutive free numbers: from PRELOAD_FD up, or below it if the limit is low.
+ * -1: none. */
 static int find_numbers(void)
 {
 	struct rlimit limit;
@@ -99,7 +102,8 @@ static int find_numbers(void)
 	return -1;
 }
 
-/* Places the three descriptors (shared/shim_abi.h) where exec keeps them; returns the first number or a negative errno. */
+/* Places the three descriptors (shared/shim_abi.h) where exec keeps them; returns the first number
+ * or a negative errno. */
 static int place_descriptors(const struct child_plan *plan)
 {
 	const int from[SHIM_FDS] = {plan->image_fd, plan->spec->page_fd, plan->spec->slots_fd};
@@ -114,7 +118,8 @@ static int place_descriptors(const struct child_plan *plan)
 	return n;
 }
 
-/* A shell's guess: text has no NUL in its first line. An executable of another kind is refused here instead of by a syntax error. */
+/* A shell's guess: text has no NUL in its first line. An executable of another kind is refused here
+ * instead of by a syntax error. */
 static bool looks_like_text(const char *path)
 {
 	char head[128];
@@ -183,7 +188,8 @@ char **environ_with_preload(char *const *envp, int fd, const char *first)
 		separator = ' ';
 	/* Behind other libraries it would not be the first. */
 	if (*first && (!old || strlen(old) == strlen(PRELOAD)))
-		(void)snprintf(path, sizeof(path), "%s:/proc/self/fd/" SHIM_FIRST_MARK "%d", first, fd);
+		(void)snprintf(path, sizeof(path), "%s:/proc/self/fd/" SHIM_FIRST_MARK "%d", first,
+			       fd);
 	else
 		(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	size = (old ? strlen(old) + 1 : strlen(PRELOAD)) + strlen(path) + 1;
@@ -207,11 +213,16 @@ char **environ_with_preload(char *const *envp, int fd, const char *first)
 /* What the program prints goes to the file. A FIFO without a reader is not waited for. */
 static int redirect(const char *path)
 {
-	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0666), err = 0;
+	int fd = open(path,
+		      O_WRONLY | O_CREAT | O_APPEND | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK |
+			      O_CLOEXEC,
+		      0666),
+	    err = 0;
 
 	if (fd < 0)
 		return -errno;
-	if (fcntl(fd, F_SETFL, O_APPEND) < 0 || dup2(fd, STDOUT_FILENO) < 0 || dup2(fd, STDERR_FILENO) < 0)
+	if (fcntl(fd, F_SETFL, O_APPEND) < 0 || dup2(fd, STDOUT_FILENO) < 0 ||
+	    dup2(fd, STDERR_FILENO) < 0)
 		err = -errno;
 	(void)close(fd);
 	return err;

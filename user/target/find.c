@@ -18,7 +18,8 @@
 /* The kernel reads no more of a "#!" line (BINPRM_BUF_SIZE). */
 #define SCRIPT_LINE 256
 
-/* 0 if @path is a regular file that we may execute, else the errno that exec would give; EISDIR for a directory. */
+/* 0 if @path is a regular file that we may execute, else the errno that exec would give; EISDIR for
+ * a directory. */
 static int why_not(const char *path)
 {
 	struct stat st;
@@ -41,10 +42,12 @@ static int refuse(struct error *e, const char *path, int errnum)
 		return fail(e, EACCES, "%s: is a directory, not a program", path);
 	case EACCES:
 		if (access(path, F_OK) == 0)
-			return fail(e, EACCES, "%s: Permission denied: not executable; chmod +x %s", path, path);
+			return fail(e, EACCES, "%s: Permission denied: not executable; chmod +x %s",
+				    path, path);
 		return fail(e, EACCES, "%s: Permission denied", path);
 	default:
-		/* Found something that cannot be run: 126, as the shell says for ENOTDIR, ELOOP and their like. */
+		/* Found something that cannot be run: 126, as the shell says for ENOTDIR, ELOOP and
+		 * their like. */
 		return fail(e, EACCES, "%s: %s", path, strerror(errnum));
 	}
 }
@@ -77,7 +80,8 @@ int target_find_executable(const char *name, char **ret, struct error *e)
 
 		end = strchrnul(path, ':');
 		/* An empty element is the current directory. */
-		if (asprintf(&candidate, "%.*s/%s", end > path ? (int)(end - path) : 1, end > path ? path : ".", name) < 0) {
+		if (asprintf(&candidate, "%.*s/%s", end > path ? (int)(end - path) : 1,
+			     end > path ? path : ".", name) < 0) {
 			candidate = NULL;
 			return fail(e, ENOMEM, "out of memory");
 		}
@@ -86,7 +90,8 @@ int target_find_executable(const char *name, char **ret, struct error *e)
 			*ret = TAKE_PTR(candidate);
 			return 0;
 		}
-		/* A shell goes on searching, and complains of the first one if nothing better comes. */
+		/* A shell goes on searching, and complains of the first one if nothing better
+		 * comes. */
 		if (why == EACCES && !denied && access(candidate, F_OK) == 0)
 			denied = TAKE_PTR(candidate);
 		if (!*end)
@@ -100,8 +105,13 @@ int target_find_executable(const char *name, char **ret, struct error *e)
 /* Those that take the next word as well. */
 static bool takes_word(const char *option)
 {
-	static const char *const all[] = {
-		"--library-path", "--glibc-hwcaps-prepend", "--glibc-hwcaps-mask", "--inhibit-rpath", "--audit", "--preload", "--argv0"};
+	static const char *const all[] = {"--library-path",
+					  "--glibc-hwcaps-prepend",
+					  "--glibc-hwcaps-mask",
+					  "--inhibit-rpath",
+					  "--audit",
+					  "--preload",
+					  "--argv0"};
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
 		if (!strcmp(option, all[i]))
@@ -114,7 +124,8 @@ const char *target_of_linker(const char *path, char *const *argv)
 	const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
 
 	/* ld-linux-x86-64.so.2, ld-2.31.so, ld.so, ld-musl-x86_64.so.1 */
-	if (strncmp(base, "ld", 2) != 0 || (base[2] != '-' && base[2] != '.') || !strstr(base, ".so"))
+	if (strncmp(base, "ld", 2) != 0 || (base[2] != '-' && base[2] != '.') ||
+	    !strstr(base, ".so"))
 		return NULL;
 	while (*argv && *++argv && !strncmp(*argv, "--", 2))
 		if (takes_word(*argv) && argv[1])

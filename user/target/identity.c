@@ -17,7 +17,8 @@
 /* The kernel's NGROUPS_MAX. */
 #define MAX_GROUPS 65536
 
-/* A whole decimal number and nothing else. (uid_t)-1 means "no change" to the kernel and is nobody's id. */
+/* A whole decimal number and nothing else. (uid_t)-1 means "no change" to the kernel and is
+ * nobody's id. */
 static int parse_id(const char *text, unsigned int *ret)
 {
 	uint64_t v = 0;
@@ -111,24 +112,31 @@ static int sudo_identity(const char *uid, const char *gid, struct identity *id, 
 	int r;
 
 	if (parse_id(uid, &v) < 0)
-		return fail(e, EINVAL, "SUDO_UID is \"%s\", not a user id; unset it or pass --keep-root", uid);
+		return fail(e, EINVAL,
+			    "SUDO_UID is \"%s\", not a user id; unset it or pass --keep-root", uid);
 	id->uid = v;
 	r = lookup(id->uid, &pw, &buffer);
 	if (r == ENOMEM)
 		return fail(e, ENOMEM, "out of memory");
 	if (r)
-		return fail(e, EINVAL, "SUDO_UID %u is not in the user database; unset it or pass --keep-root", v);
+		return fail(e, EINVAL,
+			    "SUDO_UID %u is not in the user database; unset it or pass --keep-root",
+			    v);
 	id->gid = pw.pw_gid;
 	if (gid) {
 		if (parse_id(gid, &v) < 0)
-			return fail(e, EINVAL, "SUDO_GID is \"%s\", not a group id; unset it or pass --keep-root", gid);
+			return fail(
+				e, EINVAL,
+				"SUDO_GID is \"%s\", not a group id; unset it or pass --keep-root",
+				gid);
 		id->gid = v;
 	}
 	r = copy_names(&pw, id);
 	if (r == 0)
 		r = database_groups(pw.pw_name, id->gid, id);
 	if (r < 0)
-		return fail(e, -r, "cannot read the groups of user %s: %s", pw.pw_name, strerror(-r));
+		return fail(e, -r, "cannot read the groups of user %s: %s", pw.pw_name,
+			    strerror(-r));
 	id->switches = true;
 	return 0;
 }
@@ -139,7 +147,8 @@ int identity_find(bool keep_root, struct identity *ret, struct error *e)
 	const char *uid = getenv("SUDO_UID"), *gid = getenv("SUDO_GID");
 	int r;
 
-	/* "sudo -i", then sudo again: the invoking user is root, and there is nothing to give up. */
+	/* "sudo -i", then sudo again: the invoking user is root, and there is nothing to give up.
+	 */
 	if (geteuid() == 0 && !keep_root && uid && strcmp(uid, "0") != 0) {
 		r = sudo_identity(uid, gid, &id, e);
 		if (r < 0)
@@ -183,14 +192,16 @@ static bool irrevocable(const struct identity *id)
 
 	if (getresuid(&ru, &eu, &su) < 0 || getresgid(&rg, &eg, &sg) < 0)
 		return false;
-	if (ru != id->uid || eu != id->uid || su != id->uid || rg != id->gid || eg != id->gid || sg != id->gid)
+	if (ru != id->uid || eu != id->uid || su != id->uid || rg != id->gid || eg != id->gid ||
+	    sg != id->gid)
 		return false;
 	if (id->uid != 0 && (setuid(0) == 0 || setresuid((uid_t)-1, 0, (uid_t)-1) == 0))
 		return false;
 	return true;
 }
 
-/* All of them: where SECBIT_NO_SETUID_FIXUP is set, the change of ids leaves them to us, ambient ones for the program as well. */
+/* All of them: where SECBIT_NO_SETUID_FIXUP is set, the change of ids leaves them to us, ambient
+ * ones for the program as well. */
 static int drop_capabilities(void)
 {
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -199,10 +210,12 @@ static int drop_capabilities(void)
 	return syscall(SYS_capset, &head, none) < 0 ? -errno : 0;
 }
 
-/* Those that we need stand in the ambient set if somebody gave them to us that way; others there are the program's. */
+/* Those that we need stand in the ambient set if somebody gave them to us that way; others there
+ * are the program's. */
 static void keep_ours_back(void)
 {
-	static const int ours[] = {CAP_BPF, CAP_PERFMON, CAP_SYS_PTRACE, CAP_SYS_ADMIN, CAP_SYS_RESOURCE, CAP_SYSLOG, CAP_DAC_READ_SEARCH};
+	static const int ours[] = {CAP_BPF,	     CAP_PERFMON, CAP_SYS_PTRACE,     CAP_SYS_ADMIN,
+				   CAP_SYS_RESOURCE, CAP_SYSLOG,  CAP_DAC_READ_SEARCH};
 
 	for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++)
 		(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_LOWER, ours[i], 0, 0);
@@ -215,14 +228,16 @@ int identity_assume(const struct identity *id)
 	keep_ours_back();
 	if (!id || !id->switches)
 		return 0;
-	if (setgroups(id->n_groups, id->groups) < 0 || setresgid(id->gid, id->gid, id->gid) < 0 || setresuid(id->uid, id->uid, id->uid) < 0)
+	if (setgroups(id->n_groups, id->groups) < 0 || setresgid(id->gid, id->gid, id->gid) < 0 ||
+	    setresuid(id->uid, id->uid, id->uid) < 0)
 		return -errno;
 	r = drop_capabilities();
 	if (r < 0)
 		return r;
 	if (!irrevocable(id))
 		return -EPERM;
-	if ((id->home && setenv("HOME", id->home, 1) < 0) || (id->name && setenv("USER", id->name, 1) < 0) ||
+	if ((id->home && setenv("HOME", id->home, 1) < 0) ||
+	    (id->name && setenv("USER", id->name, 1) < 0) ||
 	    (id->name && setenv("LOGNAME", id->name, 1) < 0))
 		return -errno;
 	return 0;

@@ -18,7 +18,9 @@
 #define EXECS 5 /* a program that starts others as we look */
 #define STUCK 3 /* threads that cannot be stopped now, until we give up */
 #define BETWEEN_NS 2000000
-#define LEAVE_NS (3 * NSEC_PER_SEC) /* a payment takes 10 ms at most; who has the CPU meanwhile may be others */
+#define LEAVE_NS                                                                              \
+	(3 * NSEC_PER_SEC) /* a payment takes 10 ms at most; who has the CPU meanwhile may be \
+			      others */
 
 static void pause_a_little(void)
 {
@@ -36,39 +38,54 @@ static int refuse(pid_t pid, int signo, int err, struct error *e)
 	case -ESRCH:
 		return fail(e, ESRCH, "process %d ended while we attached", (int)pid);
 	case -EBUSY:
-		return fail(e, EBUSY, "process %d (%s) uses signal %d itself: name another one for pauses with --signal", (int)pid, f.comm, signo);
+		return fail(e, EBUSY,
+			    "process %d (%s) uses signal %d itself: name another one for pauses "
+			    "with --signal",
+			    (int)pid, f.comm, signo);
 	case -EPERM:
 	case -EACCES:
 		return fail(e, EPERM,
-			    "not allowed to inject a payment handler into process %d (%s): run as root or give cozbpf CAP_SYS_PTRACE, and see "
+			    "not allowed to inject a payment handler into process %d (%s): run as "
+			    "root or give cozbpf CAP_SYS_PTRACE, and see "
 			    "kernel.yama.ptrace_scope (sysctl); Linux 6.18 needs none",
 			    (int)pid, f.comm);
 	case -ENOEXEC:
-		return fail(e, ENOEXEC, "process %d (%s) runs 32-bit code; only 64-bit x86 programs can be profiled", (int)pid, f.comm);
+		return fail(e, ENOEXEC,
+			    "process %d (%s) runs 32-bit code; only 64-bit x86 programs can be "
+			    "profiled",
+			    (int)pid, f.comm);
 	case -ENOENT:
-		return fail(e, ENOENT, "cannot inject a payment handler into process %d (%s): there is no system call instruction in its code",
+		return fail(e, ENOENT,
+			    "cannot inject a payment handler into process %d (%s): there is no "
+			    "system call instruction in its code",
 			    (int)pid, f.comm);
 	case -EOPNOTSUPP:
 		return fail(e, EPERM,
-			    "process %d (%s) filters its system calls (seccomp), which only root may suspend: no payment handler can be "
+			    "process %d (%s) filters its system calls (seccomp), which only root "
+			    "may suspend: no payment handler can be "
 			    "injected into it",
 			    (int)pid, f.comm);
 	case -EFAULT:
-		return fail(e, ESTALE, "process %d (%s) started another program while a payment handler was injected into it; try again", (int)pid,
-			    f.comm);
+		return fail(e, ESTALE,
+			    "process %d (%s) started another program while a payment handler was "
+			    "injected into it; try again",
+			    (int)pid, f.comm);
 	case -EUSERS:
 		return fail(e, EAGAIN,
-			    "process %d (%s) may not start another process, which takes a moment of one to inject a payment handler "
+			    "process %d (%s) may not start another process, which takes a moment "
+			    "of one to inject a payment handler "
 			    "(RLIMIT_NPROC, or pids.max of its control group)",
 			    (int)pid, f.comm);
 	case -ETIMEDOUT:
 	case -EAGAIN:
 		return fail(e, EBUSY,
-			    "no thread of process %d (%s) could be stopped for the payment handler to be injected: they are blocked in the "
+			    "no thread of process %d (%s) could be stopped for the payment handler "
+			    "to be injected: they are blocked in the "
 			    "kernel; try again",
 			    (int)pid, f.comm);
 	default:
-		return fail(e, -err, "cannot inject a payment handler into process %d (%s): %s", (int)pid, f.comm, strerror(-err));
+		return fail(e, -err, "cannot inject a payment handler into process %d (%s): %s",
+			    (int)pid, f.comm, strerror(-err));
 	}
 }
 
@@ -88,7 +105,8 @@ static int stop_one(pid_t pid, int pidfd, int signo, struct remote *ret)
 		if (err < 0)
 			return err;
 		for (size_t k = 0; k < n; k++) {
-			err = threads[k].rank < 5 ? remote_stop(pid, pidfd, threads[k].tid, at, ret) : -EAGAIN;
+			err = threads[k].rank < 5 ? remote_stop(pid, pidfd, threads[k].tid, at, ret)
+						  : -EAGAIN;
 			if (err == 0 || err == -EPERM || err == -ENOEXEC)
 				return err;
 			stuck += err == -ETIMEDOUT;
@@ -100,7 +118,8 @@ static int stop_one(pid_t pid, int pidfd, int signo, struct remote *ret)
 	return err;
 }
 
-static int enter_stopped(const struct inject_options *o, struct remote *r, const struct inject_layout *has, struct inject_layout *l)
+static int enter_stopped(const struct inject_options *o, struct remote *r,
+			 const struct inject_layout *has, struct inject_layout *l)
 {
 	struct remote helper;
 	pid_t number;
@@ -125,7 +144,8 @@ static int enter_stopped(const struct inject_options *o, struct remote *r, const
 	return err;
 }
 
-static int enter(const struct inject_options *o, pid_t pid, int pidfd, const struct inject_layout *has, struct inject_layout *ret)
+static int enter(const struct inject_options *o, pid_t pid, int pidfd,
+		 const struct inject_layout *has, struct inject_layout *ret)
 {
 	struct inject_layout l = {.pid = pid};
 	struct remote r;
@@ -141,7 +161,8 @@ static int enter(const struct inject_options *o, pid_t pid, int pidfd, const str
 	return 0;
 }
 
-int inject_enter(const struct inject_options *o, pid_t pid, int pidfd, const struct inject_layout *known, size_t n_known, struct inject_layout *ret,
+int inject_enter(const struct inject_options *o, pid_t pid, int pidfd,
+		 const struct inject_layout *known, size_t n_known, struct inject_layout *ret,
 		 struct injected *ret_injected, struct error *e)
 {
 	_cleanup_free_ struct inject_thread *threads = NULL;
@@ -169,7 +190,9 @@ int inject_enter(const struct inject_options *o, pid_t pid, int pidfd, const str
 		return refuse(pid, o->signo, err, e);
 	if (inject_threads(pid, o->signo, &threads, &n) < 0)
 		n = 0;
-	*ret_injected = (struct injected){.handler = inject_own_action(o, ret).handler, .numbers = ret->numbers, .threads = (unsigned int)n};
+	*ret_injected = (struct injected){.handler = inject_own_action(o, ret).handler,
+					  .numbers = ret->numbers,
+					  .threads = (unsigned int)n};
 	for (size_t i = 0; i < n; i++) {
 		ret_injected->blocking += threads[i].blocking;
 		ret_injected->filtered += threads[i].filtered;
@@ -180,7 +203,8 @@ int inject_enter(const struct inject_options *o, pid_t pid, int pidfd, const str
 /* The process has its former action back, and signals that were not delivered yet are gone. */
 static int withdraw(const struct inject_options *o, struct remote *r, const struct inject_layout *l)
 {
-	const struct inject_action ignore = {.handler = 1, .flags = l->former.flags, .restorer = l->former.restorer};
+	const struct inject_action ignore = {
+		.handler = 1, .flags = l->former.flags, .restorer = l->former.restorer};
 	struct inject_action there;
 	int err = inject_set_action(o, r, l, NULL, &there);
 
@@ -226,11 +250,14 @@ static bool is_quiet(const struct inject_options *o, pid_t pid, const struct inj
 	return err == 0 || err == -ESRCH;
 }
 
-/* The handler or, once no thread is in it, its mappings; by a thread of a process that has the layout, and has it still. */
-static int take_out(const struct inject_options *o, pid_t pid, const struct inject_layout *l, bool mappings)
+/* The handler or, once no thread is in it, its mappings; by a thread of a process that has the
+ * layout, and has it still. */
+static int take_out(const struct inject_options *o, pid_t pid, const struct inject_layout *l,
+		    bool mappings)
 {
 	struct remote r;
-	int err = mappings && !is_quiet(o, pid, l) ? -EAGAIN : stop_one(pid, -1, o->signo, &r), gone;
+	int err = mappings && !is_quiet(o, pid, l) ? -EAGAIN : stop_one(pid, -1, o->signo, &r),
+	    gone;
 
 	if (err < 0)
 		return err;
@@ -273,7 +300,8 @@ static int leave_one(pid_t pid, void *arg)
 	const struct inject_layout *l;
 	int err;
 
-	/* A process that cannot be stopped takes a second and a half, and somebody may have made a thousand of them. */
+	/* A process that cannot be stopped takes a second and a half, and somebody may have made a
+	 * thousand of them. */
 	if (x->failed && clock_monotonic_ns() > x->until)
 		return 1;
 	if (pid == getpid() || is_stranger(x, pid) != x->strangers)
@@ -290,7 +318,8 @@ static int leave_one(pid_t pid, void *arg)
 	return 0;
 }
 
-/* Strangers last: it can take all our time to look at the processes of some user who has made many. */
+/* Strangers last: it can take all our time to look at the processes of some user who has made many.
+ */
 static void take_step(struct leaving *x, bool mappings)
 {
 	x->mappings = mappings;
@@ -300,11 +329,16 @@ static void take_step(struct leaving *x, bool mappings)
 	(void)process_each(leave_one, x);
 }
 
-int inject_leave(const struct inject_options *o, const struct inject_layout *known, size_t n_known, struct error *e)
+int inject_leave(const struct inject_options *o, const struct inject_layout *known, size_t n_known,
+		 struct error *e)
 {
-	struct leaving x = {.o = o, .known = known, .n_known = n_known, .until = clock_monotonic_ns() + LEAVE_NS};
+	struct leaving x = {.o = o,
+			    .known = known,
+			    .n_known = n_known,
+			    .until = clock_monotonic_ns() + LEAVE_NS};
 
-	/* First everywhere the handler: a child that a process has meanwhile is as its parent was. */
+	/* First everywhere the handler: a child that a process has meanwhile is as its parent was.
+	 */
 	do {
 		x.found = x.failed = 0;
 		take_step(&x, false);
@@ -314,6 +348,8 @@ int inject_leave(const struct inject_options *o, const struct inject_layout *kno
 			take_step(&x, true);
 		pause_a_little();
 	} while (clock_monotonic_ns() < x.until);
-	return fail(e, EBUSY, "the payment handler could not be taken out of process %d%s: its memory stays there, and does nothing", (int)x.last,
-		    x.failed > 1 ? " and others" : "");
+	return fail(e, EBUSY,
+		    "the payment handler could not be taken out of process %d%s: its memory stays "
+		    "there, and does nothing",
+		    (int)x.last, x.failed > 1 ? " and others" : "");
 }

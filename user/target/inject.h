@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A payment handler in a process that runs already, for kernels that cannot pause threads themselves: three mappings (its code, its data, the
- * slots) and a handler of one signal. The program's libraries, its descriptors and its code are left alone, and one of its threads is
+/* A payment handler in a process that runs already, for kernels that cannot pause threads
+ * themselves: three mappings (its code, its data, the slots) and a handler of one signal. The
+ * program's libraries, its descriptors and its code are left alone, and one of its threads is
  * stopped for a millisecond. All of it goes again. Children inherit it by fork, exec takes it away.
  *
- * To be called in a process of its own that ends afterwards (user/target/injector.c): see target/remote.h. */
+ * To be called in a process of its own that ends afterwards (user/target/injector.c): see
+ * target/remote.h. */
 #pragma once
 
 #include "target/injector.h"
@@ -25,18 +27,22 @@ struct inject_options {
 
 /* Where it is. */
 struct inject_layout {
-	uint64_t blob, end, slots;   /* addresses; end: of the blob, its data and a page of scratch */
-	unsigned int numbers;	     /* SHIM_NAMESPACE of that process */
-	pid_t pid;		     /* the process that it was put into */
-	struct inject_action former; /* what was in the place of the handler: the default, or that the signal is ignored */
+	uint64_t blob, end, slots; /* addresses; end: of the blob, its data and a page of scratch */
+	unsigned int numbers;	   /* SHIM_NAMESPACE of that process */
+	pid_t pid;		   /* the process that it was put into */
+	struct inject_action former; /* what was in the place of the handler: the default, or that
+					the signal is ignored */
 };
 
-/* Puts the handler into @pid, the process of @pidfd, if it is not there yet by one of the @known layouts, in *ret. -errno with @e; then nothing
- * is left there. */
-int inject_enter(const struct inject_options *o, pid_t pid, int pidfd, const struct inject_layout *known, size_t n_known, struct inject_layout *ret,
+/* Puts the handler into @pid, the process of @pidfd, if it is not there yet by one of the @known
+ * layouts, in *ret. -errno with @e; then nothing is left there. */
+int inject_enter(const struct inject_options *o, pid_t pid, int pidfd,
+		 const struct inject_layout *known, size_t n_known, struct inject_layout *ret,
 		 struct injected *ret_injected, struct error *e);
-/* Takes it out of all processes that have one of the layouts. No signal may be raised any more. -EBUSY: what is left, in @e. */
-int inject_leave(const struct inject_options *o, const struct inject_layout *known, size_t n_known, struct error *e);
+/* Takes it out of all processes that have one of the layouts. No signal may be raised any more.
+ * -EBUSY: what is left, in @e. */
+int inject_leave(const struct inject_options *o, const struct inject_layout *known, size_t n_known,
+		 struct error *e);
 
 /* inject_find.c: what /proc says. */
 
@@ -46,9 +52,12 @@ int inject_find_syscall(const unsigned char *code, size_t size, size_t *ret);
 int inject_syscall_of(pid_t pid, uint64_t *ret);
 /* SHIM_NAMESPACE of @pid's PID namespace. -ESRCH. */
 int inject_numbers_of(pid_t pid, unsigned int *ret);
-/* The layout that a process has, by the text of its /proc/PID/maps and what is there; NULL: none. */
-const struct inject_layout *inject_layout_in(pid_t pid, const char *maps, const struct inject_layout *known, size_t n);
-const struct inject_layout *inject_layout_of(pid_t pid, const struct inject_layout *known, size_t n);
+/* The layout that a process has, by the text of its /proc/PID/maps and what is there; NULL: none.
+ */
+const struct inject_layout *inject_layout_in(pid_t pid, const char *maps,
+					     const struct inject_layout *known, size_t n);
+const struct inject_layout *inject_layout_of(pid_t pid, const struct inject_layout *known,
+					     size_t n);
 
 struct inject_thread {
 	pid_t tid;

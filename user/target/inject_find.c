@@ -45,7 +45,9 @@ static int search(pid_t pid, uint64_t start, uint64_t size, uint64_t *ret)
 		return -ENOMEM;
 	/* One that lies across two pieces is missed: there are others. */
 	for (uint64_t done = 0; done < size; done += PIECE) {
-		struct iovec here = {code, PIECE}, there = {(void *)(uintptr_t)(start + done), size - done < PIECE ? size - done : PIECE};
+		struct iovec here = {code, PIECE},
+			     there = {(void *)(uintptr_t)(start + done),
+				      size - done < PIECE ? size - done : PIECE};
 		ssize_t n = process_vm_readv(pid, &here, 1, &there, 1, 0);
 
 		if (n <= 0)
@@ -75,7 +77,8 @@ int inject_syscall_of(pid_t pid, uint64_t *ret)
 		return r;
 	r = -ENOENT;
 	for (size_t i = 0; r < 0 && i < maps.n; i++)
-		r = search(tid, maps.entries[i].start, maps.entries[i].end - maps.entries[i].start, ret);
+		r = search(tid, maps.entries[i].start, maps.entries[i].end - maps.entries[i].start,
+			   ret);
 	map_list_free(&maps);
 	return r;
 }
@@ -92,22 +95,25 @@ int inject_numbers_of(pid_t pid, unsigned int *ret)
 	return 0;
 }
 
-/* Does a line of @maps begin at @start, with these rights, and name this and no more? A file can be called anything, but its path begins
- * with a slash. */
+/* Does a line of @maps begin at @start, with these rights, and name this and no more? A file can be
+ * called anything, but its path begins with a slash. */
 static bool has_mapping(const char *maps, uint64_t start, const char *rights, const char *name)
 {
 	char begin[32];
 	size_t n = (size_t)snprintf(begin, sizeof(begin), "%llx-", (unsigned long long)start);
 
-	for (const char *line = maps; line && *line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
-		const char *end = strchrnul(line, '\n'), *space = memchr(line, ' ', (size_t)(end - line));
+	for (const char *line = maps; line && *line;
+	     line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+		const char *end = strchrnul(line, '\n'),
+			   *space = memchr(line, ' ', (size_t)(end - line));
 		size_t length = (size_t)(end - line), named = name ? strlen(name) : 0;
 
 		if (strncmp(line, begin, n) != 0)
 			continue;
 		return space && strncmp(space + 1, rights, strlen(rights)) == 0 &&
-		       (!name || (length > named && end[-(ptrdiff_t)named - 1] == ' ' && strncmp(end - named, name, named) == 0 &&
-				  !memchr(line, '/', length)));
+		       (!name ||
+			(length > named && end[-(ptrdiff_t)named - 1] == ' ' &&
+			 strncmp(end - named, name, named) == 0 && !memchr(line, '/', length)));
 	}
 	return false;
 }
@@ -116,15 +122,19 @@ static bool has_mapping(const char *maps, uint64_t start, const char *rights, co
 static bool has_blob(pid_t pid, const struct inject_layout *l)
 {
 	struct shim_blob head;
-	struct iovec here = {&head, sizeof(head)}, there = {(void *)(uintptr_t)l->blob, sizeof(head)};
+	struct iovec here = {&head, sizeof(head)},
+		     there = {(void *)(uintptr_t)l->blob, sizeof(head)};
 
-	return process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)sizeof(head) && head.magic == SHIM_BLOB_MAGIC && head.slots == l->slots;
+	return process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)sizeof(head) &&
+	       head.magic == SHIM_BLOB_MAGIC && head.slots == l->slots;
 }
 
-const struct inject_layout *inject_layout_in(pid_t pid, const char *maps, const struct inject_layout *known, size_t n)
+const struct inject_layout *inject_layout_in(pid_t pid, const char *maps,
+					     const struct inject_layout *known, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (has_mapping(maps, known[i].blob, "r-xp", NULL) && has_mapping(maps, known[i].slots, "rw-s", SLOTS_NAME) &&
+		if (has_mapping(maps, known[i].blob, "r-xp", NULL) &&
+		    has_mapping(maps, known[i].slots, "rw-s", SLOTS_NAME) &&
 		    has_blob(pid, &known[i]))
 			return &known[i];
 	return NULL;
@@ -141,7 +151,8 @@ const struct inject_layout *inject_layout_of(pid_t pid, const struct inject_layo
 /* Calls that begin again by themselves, with what is left of their time. */
 static bool restarts(long number)
 {
-	static const long calls[] = {SYS_futex, SYS_nanosleep, SYS_clock_nanosleep, SYS_poll, SYS_ppoll, SYS_wait4, SYS_waitid, SYS_pause};
+	static const long calls[] = {SYS_futex, SYS_nanosleep, SYS_clock_nanosleep, SYS_poll,
+				     SYS_ppoll, SYS_wait4,     SYS_waitid,	    SYS_pause};
 
 	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
 		if (calls[i] == number)
@@ -156,23 +167,27 @@ void inject_thread_place(char state, const char *syscall, struct inject_thread *
 
 	ret->known = false;
 	ret->rank = state == 'R' || state == 'T' || state == 't' ? 1 : state == 'S' ? 4 : 5;
-	if (sscanf(syscall, "%ld %*x %*x %*x %*x %*x %*x %llx %llx", &number, &sp, &pc) != 3 || number < 0)
+	if (sscanf(syscall, "%ld %*x %*x %*x %*x %*x %*x %llx %llx", &number, &sp, &pc) != 3 ||
+	    number < 0)
 		return;
-	/* In a call, and not on its way out of it into a handler: those signals are raised while threads compute. */
+	/* In a call, and not on its way out of it into a handler: those signals are raised while
+	 * threads compute. */
 	ret->known = state == 'S' || state == 'T' || state == 'D';
 	ret->at = pc;
 	if (state == 'S')
 		ret->rank = restarts(number) ? 0 : remote_begins_again(number) ? 2 : 3;
 }
 
-/* Would the call go on by restart_syscall? A filter that was not written for that ends the program. */
+/* Would the call go on by restart_syscall? A filter that was not written for that ends the program.
+ */
 static bool restarts_by_another(const char *syscall)
 {
 	unsigned long long fourth;
 	long number;
 
 	return sscanf(syscall, "%ld %*x %*x %*x %llx", &number, &fourth) == 2 &&
-	       (number == SYS_nanosleep || number == SYS_clock_nanosleep || number == SYS_poll || (number == SYS_futex && fourth /* a time-out */));
+	       (number == SYS_nanosleep || number == SYS_clock_nanosleep || number == SYS_poll ||
+		(number == SYS_futex && fourth /* a time-out */));
 }
 
 struct threads {
@@ -200,9 +215,10 @@ static int add_thread(pid_t tid, void *arg)
 	if (!state || state[8] == 'Z' || state[8] == 'X')
 		return 0;
 	new = &t->all[t->n++];
-	*new = (struct inject_thread){.tid = tid,
-				      .blocking = process_field(status, "\nSigBlk:", 16) >> (t->signo - 1) & 1,
-				      .filtered = process_field(status, "\nSeccomp:", 10) != 0};
+	*new = (struct inject_thread){
+		.tid = tid,
+		.blocking = process_field(status, "\nSigBlk:", 16) >> (t->signo - 1) & 1,
+		.filtered = process_field(status, "\nSeccomp:", 10) != 0};
 	inject_thread_place(state[8], call ? call : "", new);
 	if (new->filtered && call &&restarts_by_another(call))
 		new->rank = 5;
@@ -250,16 +266,21 @@ int inject_allowed(pid_t pid, int signo, bool ours, struct error *e)
 	tracer = process_field(status, "\nTracerPid:", 10);
 	if (tracer)
 		return fail(e, EPERM,
-			    "process %d (%s) is traced by process %llu, perhaps a debugger: no payment handler can be injected into it "
+			    "process %d (%s) is traced by process %llu, perhaps a debugger: no "
+			    "payment handler can be injected into it "
 			    "meanwhile",
 			    (int)pid, name, (unsigned long long)tracer);
 	/* Others are left alone by the kernel's side (bpf/pay.h). */
 	if (all_filter(pid, signo))
 		return fail(e, EPERM,
-			    "process %d (%s) filters its system calls (seccomp): a payment handler that is injected into it could be its "
+			    "process %d (%s) filters its system calls (seccomp): a payment handler "
+			    "that is injected into it could be its "
 			    "death; Linux 6.18 needs none",
 			    (int)pid, name);
 	if (!ours && process_field(status, "\nSigCgt:", 16) >> (signo - 1) & 1)
-		return fail(e, EBUSY, "process %d (%s) uses signal %d itself: name another one for pauses with --signal", (int)pid, name, signo);
+		return fail(e, EBUSY,
+			    "process %d (%s) uses signal %d itself: name another one for pauses "
+			    "with --signal",
+			    (int)pid, name, signo);
 	return 0;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The parts of a payment handler, put into a thread that is stopped, and taken out again: its mappings, and the signal's action. */
+/* The parts of a payment handler, put into a thread that is stopped, and taken out again: its
+ * mappings, and the signal's action. */
 #include "target/inject_private.h"
 
 #include "base/cleanup.h"
@@ -34,15 +35,17 @@ static int call(struct remote *r, long number, const uint64_t arguments[6], uint
 	return 0;
 }
 
-/* The numbers that the helper's next @n descriptors will have. What is in the program's memory its other threads can change at any time, so no
- * number is taken from there: another one could be of a file that hangs whoever closes it. The helper's descriptors are its own. */
+/* The numbers that the helper's next @n descriptors will have. What is in the program's memory its
+ * other threads can change at any time, so no number is taken from there: another one could be of a
+ * file that hangs whoever closes it. The helper's descriptors are its own. */
 static int next_descriptors(struct remote *helper, uint64_t *ret, size_t n)
 {
 	size_t opened = 0;
 	int err = 0, also;
 
 	for (; err == 0 && opened < n; opened += err == 0)
-		err = call(helper, SYS_socket, CALL(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC), &ret[opened]);
+		err = call(helper, SYS_socket, CALL(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC),
+			   &ret[opened]);
 	while (opened) {
 		also = call(helper, SYS_close, CALL(ret[--opened]), NULL);
 		err = err < 0 ? err : also;
@@ -51,7 +54,8 @@ static int next_descriptors(struct remote *helper, uint64_t *ret, size_t n)
 }
 
 /* Maps the slots, in a process that shares memory but not descriptors. */
-static int map_slots(const struct inject_options *o, struct remote *helper, uint64_t scratch, uint64_t *ret)
+static int map_slots(const struct inject_options *o, struct remote *helper, uint64_t scratch,
+		     uint64_t *ret)
 {
 	struct {
 		struct msghdr m;
@@ -70,19 +74,26 @@ static int map_slots(const struct inject_options *o, struct remote *helper, uint
 		return -errno;
 	err = next_descriptors(helper, pair, 2);
 	if (err == 0)
-		err = call(helper, SYS_socketpair, CALL(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, scratch), NULL);
+		err = call(helper, SYS_socketpair,
+			   CALL(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, scratch), NULL);
 	if (err < 0)
 		return err;
 	end = (int)syscall(SYS_pidfd_getfd, pidfd, (int)pair[1], 0);
 	if (end < 0)
 		return -errno;
 	here.part = (struct iovec){here.byte, 1};
-	here.m = (struct msghdr){.msg_iov = &here.part, .msg_iovlen = 1, .msg_control = &here.control, .msg_controllen = sizeof(here.control)};
-	here.control.head = (struct cmsghdr){.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int))};
+	here.m = (struct msghdr){.msg_iov = &here.part,
+				 .msg_iovlen = 1,
+				 .msg_control = &here.control,
+				 .msg_controllen = sizeof(here.control)};
+	here.control.head = (struct cmsghdr){.cmsg_level = SOL_SOCKET,
+					     .cmsg_type = SCM_RIGHTS,
+					     .cmsg_len = CMSG_LEN(sizeof(int))};
 	memcpy(CMSG_DATA(&here.control.head), &o->slots_fd, sizeof(int));
 	if (sendmsg(end, &here.m, MSG_NOSIGNAL | MSG_DONTWAIT) != 1)
 		return -errno;
-	there.part = (struct iovec){(void *)(uintptr_t)(scratch + offsetof(typeof(there), byte)), 1};
+	there.part =
+		(struct iovec){(void *)(uintptr_t)(scratch + offsetof(typeof(there), byte)), 1};
 	there.m = (struct msghdr){
 		.msg_iov = (void *)(uintptr_t)(scratch + offsetof(typeof(there), part)),
 		.msg_iovlen = 1,
@@ -93,11 +104,16 @@ static int map_slots(const struct inject_options *o, struct remote *helper, uint
 	if (err == 0)
 		err = remote_write(helper, scratch, &there, sizeof(there));
 	if (err == 0)
-		err = call(helper, SYS_recvmsg, CALL(pair[0], scratch, MSG_DONTWAIT | MSG_CMSG_CLOEXEC), NULL);
-	return err == 0 ? call(helper, SYS_mmap, CALL(0, SLOTS_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, slots, 0), ret) : err;
+		err = call(helper, SYS_recvmsg,
+			   CALL(pair[0], scratch, MSG_DONTWAIT | MSG_CMSG_CLOEXEC), NULL);
+	return err == 0 ? call(helper, SYS_mmap,
+			       CALL(0, SLOTS_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, slots, 0),
+			       ret)
+			: err;
 }
 
-/* l->numbers is filled in. The code is written past its protection: at no time is it writable for the program. */
+/* l->numbers is filled in. The code is written past its protection: at no time is it writable for
+ * the program. */
 int inject_map(const struct inject_options *o, struct remote *helper, struct inject_layout *l)
 {
 	_cleanup_free_ unsigned char *image = malloc(o->size);
@@ -108,12 +124,18 @@ int inject_map(const struct inject_options *o, struct remote *helper, struct inj
 	if (!image)
 		return -ENOMEM;
 	memcpy(image, o->image, o->size);
-	err = call(helper, SYS_mmap, CALL(0, head->end + SCRATCH, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, ~0ULL, 0), &l->blob);
+	err = call(helper, SYS_mmap,
+		   CALL(0, head->end + SCRATCH, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
+			~0ULL, 0),
+		   &l->blob);
 	if (err < 0)
 		return err;
 	scratch = l->blob + head->end;
 	l->end = scratch + SCRATCH;
-	err = call(helper, SYS_mprotect, CALL(l->blob + head->data, l->end - (l->blob + head->data), PROT_READ | PROT_WRITE), NULL);
+	err = call(
+		helper, SYS_mprotect,
+		CALL(l->blob + head->data, l->end - (l->blob + head->data), PROT_READ | PROT_WRITE),
+		NULL);
 	if (err == 0)
 		err = map_slots(o, helper, scratch, &l->slots);
 	head->slots = l->slots;
@@ -130,23 +152,29 @@ int inject_unmap(struct remote *r, const struct inject_layout *l)
 	return err < 0 ? err : also;
 }
 
-int inject_set_action(const struct inject_options *o, struct remote *r, const struct inject_layout *l, const struct inject_action *to,
+int inject_set_action(const struct inject_options *o, struct remote *r,
+		      const struct inject_layout *l, const struct inject_action *to,
 		      struct inject_action *ret)
 {
 	uint64_t scratch = l->end - SCRATCH;
 	int err = to ? remote_write(r, scratch, to, sizeof(*to)) : 0;
 
 	if (err == 0)
-		err = call(r, SYS_rt_sigaction, CALL((uint64_t)o->signo, to ? scratch : 0, scratch + sizeof(*to), sizeof(to->mask)), NULL);
+		err = call(r, SYS_rt_sigaction,
+			   CALL((uint64_t)o->signo, to ? scratch : 0, scratch + sizeof(*to),
+				sizeof(to->mask)),
+			   NULL);
 	return err == 0 ? remote_read(r, scratch + sizeof(*to), ret, sizeof(*ret)) : err;
 }
 
-struct inject_action inject_own_action(const struct inject_options *o, const struct inject_layout *l)
+struct inject_action inject_own_action(const struct inject_options *o,
+				       const struct inject_layout *l)
 {
 	struct shim_blob head;
 
 	memcpy(&head, o->image, sizeof(head));
-	return (struct inject_action){l->blob + head.handler, head.flags, l->blob + head.restorer, head.mask};
+	return (struct inject_action){l->blob + head.handler, head.flags, l->blob + head.restorer,
+				      head.mask};
 }
 
 int inject_install(const struct inject_options *o, struct remote *r, struct inject_layout *l)

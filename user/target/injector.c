@@ -25,8 +25,11 @@
 #include <unistd.h>
 
 #define PATIENCE_S 60 /* with the other side: longer than it may take */
-#define WORK_MS 40000 /* ... as a program can have the reading of its memory take for ever (a file system of its own) */
-/* After our death the kernel takes its programs down, which takes it a moment; a signal that they raise needs the handler. */
+#define WORK_MS                                                                                   \
+	40000 /* ... as a program can have the reading of its memory take for ever (a file system \
+		 of its own) */
+/* After our death the kernel takes its programs down, which takes it a moment; a signal that they
+ * raise needs the handler. */
 #define AFTERMATH_NS 200000000
 
 enum { ASK_SLOTS, ASK_ENTER, ASK_LEAVE };
@@ -62,7 +65,8 @@ static _Noreturn void work(const struct server *s, const struct request *q, int 
 	struct answer a = {.e = {""}};
 
 	if (q->what == ASK_ENTER)
-		a.result = inject_enter(&s->o, q->pid, pidfd, s->layouts, s->n, &a.layout, &a.injected, &a.e);
+		a.result = inject_enter(&s->o, q->pid, pidfd, s->layouts, s->n, &a.layout,
+					&a.injected, &a.e);
 	else
 		a.result = inject_leave(&s->o, s->layouts, s->n, &a.e);
 	_exit(write(to, &a, sizeof(a)) == (ssize_t)sizeof(a) ? 0 : 1);
@@ -77,7 +81,8 @@ static void have_worked(struct server *s, const struct request *q, int pidfd, st
 
 	*ret = (struct answer){.e = {""}};
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0) {
-		ret->result = fail(&ret->e, errno, "cannot inject a payment handler: %s", strerror(errno));
+		ret->result = fail(&ret->e, errno, "cannot inject a payment handler: %s",
+				   strerror(errno));
 		return;
 	}
 	pid = fork();
@@ -89,7 +94,9 @@ static void have_worked(struct server *s, const struct request *q, int pidfd, st
 		(void)kill(pid, SIGKILL);
 	/* An answer is shorter than a pipe's least buffer, and comes in one piece. */
 	if (pid < 0 || read(ends[0], ret, sizeof(*ret)) != (ssize_t)sizeof(*ret))
-		ret->result = fail(&ret->e, EIO, "cannot inject a payment handler: the process that does it has failed");
+		ret->result = fail(
+			&ret->e, EIO,
+			"cannot inject a payment handler: the process that does it has failed");
 	(void)close(ends[0]);
 	if (pid > 0)
 		process_reap_soon(pid);
@@ -98,7 +105,8 @@ static void have_worked(struct server *s, const struct request *q, int pidfd, st
 static int remember(struct server *s, const struct inject_layout *l)
 {
 	for (size_t i = 0; i < s->n; i++)
-		if (s->layouts[i].blob == l->blob && s->layouts[i].slots == l->slots && s->layouts[i].pid == l->pid)
+		if (s->layouts[i].blob == l->blob && s->layouts[i].slots == l->slots &&
+		    s->layouts[i].pid == l->pid)
 			return 0;
 	if (array_room(s->layouts, s->n) < 0)
 		return -ENOMEM;
@@ -148,7 +156,11 @@ static _Noreturn void serve(struct server *s)
 static _Noreturn void become_server(const struct injector_options *o, int socket)
 {
 	struct server s = {
-		.o = {.image = o->image, .size = o->size, .pay = o->pay, .signo = o->signo, .slots_fd = -1},
+		.o = {.image = o->image,
+		      .size = o->size,
+		      .pay = o->pay,
+		      .signo = o->signo,
+		      .slots_fd = -1},
 	};
 	sigset_t all;
 
@@ -174,7 +186,8 @@ int injector_start(const struct injector_options *o, struct injector **ret, stru
 	if (o->size < sizeof(head))
 		return fail(e, EINVAL, "the payment handler is no handler");
 	memcpy(&head, o->image, sizeof(head));
-	if (head.magic != SHIM_BLOB_MAGIC || head.data < o->size || head.end <= head.data || head.handler >= o->size || head.restorer >= o->size)
+	if (head.magic != SHIM_BLOB_MAGIC || head.data < o->size || head.end <= head.data ||
+	    head.handler >= o->size || head.restorer >= o->size)
 		return fail(e, EINVAL, "the payment handler is no handler");
 	i = calloc(1, sizeof(*i));
 	if (!i)
@@ -204,13 +217,16 @@ int injector_start(const struct injector_options *o, struct injector **ret, stru
 }
 
 /* @fd: to be handed over; -1: none. */
-static int ask(struct injector *i, const struct request *q, int fd, struct answer *ret, struct error *e)
+static int ask(struct injector *i, const struct request *q, int fd, struct answer *ret,
+	       struct error *e)
 {
 	if (message_send_fd(i->socket, fd, q, sizeof(*q), 0) < 0 ||
 	    TEMP_FAILURE_RETRY(recv(i->socket, ret, sizeof(*ret), 0)) != (ssize_t)sizeof(*ret)) {
 		/* An answer that comes too late would be taken for the next one's. */
 		(void)shutdown(i->socket, SHUT_RDWR);
-		return fail(e, EPIPE, "the process that injects payment handlers has ended: handlers may be left, which do nothing any more");
+		return fail(e, EPIPE,
+			    "the process that injects payment handlers has ended: handlers may be "
+			    "left, which do nothing any more");
 	}
 	if (ret->result < 0 && e)
 		*e = ret->e;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the files of this package share: the two sides of the fork, and the program's environment. */
+/* What the files of this package share: the two sides of the fork, and the program's environment.
+ */
 #pragma once
 
 #include "target/launch.h"
@@ -36,11 +37,13 @@ struct child_plan {
 /* The child's life from fork to exec; every signal is blocked when it starts. */
 _Noreturn void child_run(const struct child_plan *plan);
 
-/* A sealed memory file with the library and, at its end, what the library is told; for LD_PRELOAD to name. The caller closes it. */
+/* A sealed memory file with the library and, at its end, what the library is told; for LD_PRELOAD
+ * to name. The caller closes it. */
 struct error;
 int target_make_image(const struct target_spec *spec, int *ret_fd, struct error *e);
 
-/* @envp with the library of descriptor @fd, and before it @first (shared/shim_first.h) if that is not "", added to LD_PRELOAD, last: an existing
- * value is extended in its place and with the separator it uses, else the variable comes after all others. A new vector (and one new string); NULL if
- * there is no memory. */
+/* @envp with the library of descriptor @fd, and before it @first (shared/shim_first.h) if that is
+ * not "", added to LD_PRELOAD, last: an existing value is extended in its place and with the
+ * separator it uses, else the variable comes after all others. A new vector (and one new string);
+ * NULL if there is no memory. */
 char **environ_with_preload(char *const *envp, int fd, const char *first);

@@ -17,7 +17,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-/* How long after exec the kernel may take to map the program. Far above what it needs; the wait ends with the program. */
+/* How long after exec the kernel may take to map the program. Far above what it needs; the wait
+ * ends with the program. */
 #define MAPPED_TIMEOUT_NS (1 * NSEC_PER_SEC)
 /* How long the child may take for an answer after the user has asked us to end. */
 #define END_MS 1000
@@ -35,20 +36,28 @@ struct target {
 };
 
 /* What a failure of the child's means to the person at the terminal. */
-static int explain(const struct target *t, const struct child_report *r, const struct target_spec *spec, struct error *e)
+static int explain(const struct target *t, const struct child_report *r,
+		   const struct target_spec *spec, struct error *e)
 {
 	int errnum = r->errnum > 0 ? r->errnum : EIO;
 
 	switch (r->stage) {
 	case CHILD_IDENTITY:
-		return fail(e, errnum, "cannot become user %s: %s; --keep-root runs the program as root",
-			    spec && spec->identity && spec->identity->name ? spec->identity->name : "?", strerror(errnum));
+		return fail(e, errnum,
+			    "cannot become user %s: %s; --keep-root runs the program as root",
+			    spec && spec->identity && spec->identity->name ? spec->identity->name
+									   : "?",
+			    strerror(errnum));
 	case CHILD_OUTPUT:
-		return fail(e, EIO, "--output-to %s: %s", spec ? spec->output_to : "?", errnum == ELOOP ? "is a symbolic link" : strerror(errnum));
+		return fail(e, EIO, "--output-to %s: %s", spec ? spec->output_to : "?",
+			    errnum == ELOOP ? "is a symbolic link" : strerror(errnum));
 	case CHILD_PRELOAD:
 		if (errnum == EMFILE)
-			return fail(e, errnum, "no three consecutive file descriptors are free for the program; raise ulimit -n");
-		return fail(e, errnum, "cannot hand the preloaded library over: %s", strerror(errnum));
+			return fail(e, errnum,
+				    "no three consecutive file descriptors are free for the "
+				    "program; raise ulimit -n");
+		return fail(e, errnum, "cannot hand the preloaded library over: %s",
+			    strerror(errnum));
 	case CHILD_EXEC:
 		if (errnum == ENOEXEC)
 			return fail(e, errnum, "%s: not an executable of this machine", t->path);
@@ -77,7 +86,8 @@ static void kill_child(struct target *t)
 	t->reaped = true;
 }
 
-/* A file system that does not answer keeps the child in the kernel for ever. The signals are blocked, and stay pending. */
+/* A file system that does not answer keeps the child in the kernel for ever. The signals are
+ * blocked, and stay pending. */
 static int await_report(const struct target *t)
 {
 	_cleanup_close_ int signals = -1;
@@ -124,7 +134,8 @@ static int fork_child(struct child_plan *plan, struct target *t, struct error *e
 	t->socket = pair[0];
 	plan->socket = pair[1];
 	plan->parent = getpid();
-	/* Our handlers must not run in the child; it gets its own mask when nothing of our setup is left. */
+	/* Our handlers must not run in the child; it gets its own mask when nothing of our setup is
+	 * left. */
 	(void)sigfillset(&all);
 	(void)pthread_sigmask(SIG_SETMASK, &all, &before);
 	t->pid = fork();
@@ -138,7 +149,8 @@ static int fork_child(struct child_plan *plan, struct target *t, struct error *e
 		return fail(e, errnum, "cannot fork: %s", strerror(errnum));
 	t->pidfd = (int)syscall(SYS_pidfd_open, t->pid, 0);
 	if (t->pidfd < 0)
-		return fail(e, errno, "cannot open a pidfd (Linux 5.3 or later is needed): %s", strerror(errno));
+		return fail(e, errno, "cannot open a pidfd (Linux 5.3 or later is needed): %s",
+			    strerror(errno));
 	return 0;
 }
 
@@ -165,7 +177,9 @@ int target_spawn(const struct target_spec *spec, struct target **ret, struct err
 	if (r == 0) {
 		r = receive(t, &report);
 		if (r == 0)
-			r = fail(e, ECHILD, "%s: the process ended before it could start the program", t->path);
+			r = fail(e, ECHILD,
+				 "%s: the process ended before it could start the program",
+				 t->path);
 		else if (r < 0)
 			r = fail(e, -r, "no answer from the child process: %s", strerror(-r));
 		else
@@ -198,11 +212,13 @@ static bool has_ended(const struct target *t)
 {
 	siginfo_t info = {0};
 
-	return waitid(P_PID, (id_t)t->pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 || info.si_pid != 0;
+	return waitid(P_PID, (id_t)t->pid, &info, WEXITED | WNOHANG | WNOWAIT) < 0 ||
+	       info.si_pid != 0;
 }
 
-/* Close-on-exec descriptors close before the kernel maps the program. It writes the auxiliary vector after that; until then
- * the file shows one empty pair. A program that we may not inspect is not waited for. */
+/* Close-on-exec descriptors close before the kernel maps the program. It writes the auxiliary
+ * vector after that; until then the file shows one empty pair. A program that we may not inspect is
+ * not waited for. */
 static void await_mapped(const struct target *t)
 {
 	const struct timespec pause = {.tv_nsec = 100 * 1000};
@@ -229,7 +245,8 @@ int target_exec(struct target *t, struct error *e)
 	if (TEMP_FAILURE_RETRY(send(t->socket, &go, sizeof(go), MSG_NOSIGNAL)) < 0) {
 		r = errno;
 		kill_child(t);
-		return fail(e, r == EPIPE ? ECHILD : r, "%s: the process ended before it could start the program", t->path);
+		return fail(e, r == EPIPE ? ECHILD : r,
+			    "%s: the process ended before it could start the program", t->path);
 	}
 	r = receive(t, &report);
 	if (r < 0) {
@@ -250,10 +267,12 @@ bool target_is_stopped(struct target *t, bool *ret_was)
 	siginfo_t info;
 
 	*ret_was = t->stopped;
-	/* The kernel keeps either until it is asked for: that the process is stopped, or that it goes on after it was. */
+	/* The kernel keeps either until it is asked for: that the process is stopped, or that it
+	 * goes on after it was. */
 	for (;;) {
 		info.si_pid = 0;
-		if (waitid(P_PID, (id_t)t->pid, &info, WSTOPPED | WCONTINUED | WNOHANG) < 0 || info.si_pid == 0)
+		if (waitid(P_PID, (id_t)t->pid, &info, WSTOPPED | WCONTINUED | WNOHANG) < 0 ||
+		    info.si_pid == 0)
 			return t->stopped;
 		t->stopped = info.si_code == CLD_STOPPED;
 		*ret_was = true;

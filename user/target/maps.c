@@ -60,7 +60,8 @@ static bool take_inode(const char **p, const char *limit, uint64_t *ret)
 	const char *start = *p;
 
 	for (; *p < limit && **p >= '0' && **p <= '9'; (*p)++)
-		if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, (uint64_t)(**p - '0'), &v))
+		if (__builtin_mul_overflow(v, 10, &v) ||
+		    __builtin_add_overflow(v, (uint64_t)(**p - '0'), &v))
 			return false;
 	*ret = v;
 	return *p > start && (*p == limit || **p == ' ');
@@ -101,27 +102,29 @@ static bool begins(const char *p, const char *limit, const char *with)
 }
 
 /* The path is left in the line. */
-static enum line_kind parse_line(const char *p, const char *limit, struct map_entry *m, const char **ret_path)
+static enum line_kind parse_line(const char *p, const char *limit, struct map_entry *m,
+				 const char **ret_path)
 {
 	uint64_t major, minor;
 	const char *perms;
 
-	if (!take_hex(&p, limit, '-', &m->start) || !take_hex(&p, limit, ' ', &m->end) || m->start >= m->end)
+	if (!take_hex(&p, limit, '-', &m->start) || !take_hex(&p, limit, ' ', &m->end) ||
+	    m->start >= m->end)
 		return LINE_OTHER;
 	perms = p;
 	if (limit - p < 5 || p[4] != ' ')
 		return LINE_OTHER;
 	p += 5;
-	if (!take_hex(&p, limit, ' ', &m->offset) || !take_hex(&p, limit, ':', &major) || !take_hex(&p, limit, ' ', &minor) ||
-	    !take_inode(&p, limit, &m->inode))
+	if (!take_hex(&p, limit, ' ', &m->offset) || !take_hex(&p, limit, ':', &major) ||
+	    !take_hex(&p, limit, ' ', &minor) || !take_inode(&p, limit, &m->inode))
 		return LINE_OTHER;
 	while (p < limit && *p == ' ')
 		p++;
 	if (perms[2] == 'x' && m->inode == 0 && (p == limit || begins(p, limit, "[anon:")))
 		return LINE_COPY;
 	/* Offset plus length is computed by everybody who translates an address. */
-	if (m->inode == 0 || p == limit || *p != '/' || memchr(p, '\0', (size_t)(limit - p)) || major > UINT_MAX || minor > UINT_MAX ||
-	    m->offset + (m->end - m->start) < m->offset)
+	if (m->inode == 0 || p == limit || *p != '/' || memchr(p, '\0', (size_t)(limit - p)) ||
+	    major > UINT_MAX || minor > UINT_MAX || m->offset + (m->end - m->start) < m->offset)
 		return LINE_OTHER;
 	m->dev_major = (unsigned int)major;
 	m->dev_minor = (unsigned int)minor;
@@ -129,7 +132,8 @@ static enum line_kind parse_line(const char *p, const char *limit, struct map_en
 	return perms[2] == 'x' ? LINE_CODE : LINE_FILE;
 }
 
-static int keep_near(struct reader *r, const struct map_entry *m, const char *path, const char *limit)
+static int keep_near(struct reader *r, const struct map_entry *m, const char *path,
+		     const char *limit)
 {
 	free(r->near.path);
 	r->near = *m;
@@ -176,13 +180,16 @@ static int add_line(struct reader *r, const char *line, size_t size)
 
 	if (kind == LINE_OTHER || (l->n > 0 && m.start < l->entries[l->n - 1].end))
 		return 0;
-	if (kind == LINE_COPY || (kind == LINE_CODE && m.start == r->near_end && m.inode != r->near.inode && is_memory(path, limit)))
+	if (kind == LINE_COPY || (kind == LINE_CODE && m.start == r->near_end &&
+				  m.inode != r->near.inode && is_memory(path, limit)))
 		return add_copy(r, &m);
-	if ((size_t)(limit - path) > strlen(DELETED) && memcmp(limit - strlen(DELETED), DELETED, strlen(DELETED)) == 0)
+	if ((size_t)(limit - path) > strlen(DELETED) &&
+	    memcmp(limit - strlen(DELETED), DELETED, strlen(DELETED)) == 0)
 		limit -= strlen(DELETED);
 	if (keep_near(r, &m, path, limit) < 0)
 		return -ENOMEM;
-	if (kind == LINE_FILE || l->n >= MAP_LIST_MAX || r->path_bytes + (size_t)(limit - path) > MAX_PATHS_BYTES)
+	if (kind == LINE_FILE || l->n >= MAP_LIST_MAX ||
+	    r->path_bytes + (size_t)(limit - path) > MAX_PATHS_BYTES)
 		return 0;
 	if (array_room(l->entries, l->n) < 0)
 		return -ENOMEM;
@@ -279,11 +286,13 @@ const struct map_entry *map_list_find(const struct map_list *l, uint64_t addr)
 
 static bool is_inode(const struct statx *x, const struct map_entry *m)
 {
-	return x->stx_ino == m->inode && x->stx_dev_major == m->dev_major && x->stx_dev_minor == m->dev_minor;
+	return x->stx_ino == m->inode && x->stx_dev_major == m->dev_major &&
+	       x->stx_dev_minor == m->dev_minor;
 }
 
-/* The kernel's link to the mapped file itself. Guarded against a mapping that was replaced since we read the list: by device and
- * inode, or by the name where stat shows others than maps does (overlays, btrfs). */
+/* The kernel's link to the mapped file itself. Guarded against a mapping that was replaced since we
+ * read the list: by device and inode, or by the name where stat shows others than maps does
+ * (overlays, btrfs). */
 static char *through_map_files(pid_t pid, const struct map_entry *m)
 {
 	_cleanup_free_ char *target = NULL;
@@ -292,7 +301,8 @@ static char *through_map_files(pid_t pid, const struct map_entry *m)
 	size_t length = strlen(m->path);
 	ssize_t n;
 
-	(void)snprintf(range, sizeof(range), "map_files/%llx-%llx", (unsigned long long)m->start, (unsigned long long)m->end);
+	(void)snprintf(range, sizeof(range), "map_files/%llx-%llx", (unsigned long long)m->start,
+		       (unsigned long long)m->end);
 	proc_path(link, pid, range);
 	if (file_look_at(link, &x) < 0 || !S_ISREG(x.stx_mode))
 		return NULL;
@@ -301,7 +311,8 @@ static char *through_map_files(pid_t pid, const struct map_entry *m)
 		n = target ? readlink(link, target, PATH_MAX) : -1;
 		if (n < 0 || (size_t)n < length || memcmp(target, m->path, length) != 0)
 			return NULL;
-		if ((size_t)n != length && ((size_t)n != length + strlen(DELETED) || memcmp(target + length, DELETED, strlen(DELETED)) != 0))
+		if ((size_t)n != length && ((size_t)n != length + strlen(DELETED) ||
+					    memcmp(target + length, DELETED, strlen(DELETED)) != 0))
 			return NULL;
 	}
 	path = strdup(link);
@@ -322,7 +333,8 @@ int map_entry_open_path(pid_t pid, const struct map_entry *m, char **ret, struct
 	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
 		struct statx x;
 
-		if (asprintf(&path, "/proc/%d/root%s%s", (int)proc_thread(pid), m->path, suffixes[i]) < 0)
+		if (asprintf(&path, "/proc/%d/root%s%s", (int)proc_thread(pid), m->path,
+			     suffixes[i]) < 0)
 			return fail(e, ENOMEM, "out of memory");
 		if (file_look_at(path, &x) == 0) {
 			exists = true;
@@ -334,6 +346,8 @@ int map_entry_open_path(pid_t pid, const struct map_entry *m, char **ret, struct
 		free(path);
 	}
 	if (exists)
-		return fail(e, ESTALE, "%s is not the file that process %d has mapped: it was replaced", m->path, (int)pid);
+		return fail(e, ESTALE,
+			    "%s is not the file that process %d has mapped: it was replaced",
+			    m->path, (int)pid);
 	return fail(e, ENOENT, "%s, mapped by process %d, cannot be found", m->path, (int)pid);
 }

@@ -8,7 +8,8 @@
 
 struct error;
 
-/* The kernel's own default limit on the mappings of a process (vm.max_map_count) is about as high. */
+/* The kernel's own default limit on the mappings of a process (vm.max_map_count) is about as high.
+ */
 #define MAP_LIST_MAX 65536
 #define MAP_COPIES_MAX 64
 
@@ -17,11 +18,13 @@ struct map_entry {
 	uint64_t offset;     /* in the file */
 	uint64_t inode;
 	unsigned int dev_major, dev_minor;
-	char *path; /* as the kernel prints it, " (deleted)" cut off; "[vdso]" and anonymous code are left out */
+	char *path; /* as the kernel prints it, " (deleted)" cut off; "[vdso]" and anonymous code
+		       are left out */
 };
 
-/* Executable memory of no file's (or of a memory file), right behind a mapping of a file or behind another such copy: perhaps the file's code, which
- * the program has copied there to have it on huge pages. */
+/* Executable memory of no file's (or of a memory file), right behind a mapping of a file or behind
+ * another such copy: perhaps the file's code, which the program has copied there to have it on huge
+ * pages. */
 struct map_copy {
 	uint64_t start, end;
 	struct map_entry near; /* the file's mapping before it, executable or not */
@@ -34,15 +37,17 @@ struct map_list {
 	size_t n_copies;
 };
 
-/* All executable file mappings of @pid, whichever of its threads live. -ESRCH: no such process. The contents are the caller's (map_list_free). */
+/* All executable file mappings of @pid, whichever of its threads live. -ESRCH: no such process. The
+ * contents are the caller's (map_list_free). */
 int map_list_read(pid_t pid, struct map_list *ret, struct error *e);
-/* The same from a text (what the tests and the fuzzer drive). Lines that make no sense, or overlap an earlier mapping, are
- * skipped; at most MAP_LIST_MAX entries are kept. */
+/* The same from a text (what the tests and the fuzzer drive). Lines that make no sense, or overlap
+ * an earlier mapping, are skipped; at most MAP_LIST_MAX entries are kept. */
 int map_list_parse(const char *text, size_t size, struct map_list *ret);
 void map_list_free(struct map_list *l);
 /* The entry that contains @addr, or NULL. */
 const struct map_entry *map_list_find(const struct map_list *l, uint64_t addr);
-/* A path to open the file by: /proc/PID/map_files/<range> where we may follow it (root: the mapped file itself, even if it was
- * deleted or replaced), else /proc/PID/root/<path> if that is the mapped inode, else -ENOENT / -ESTALE. Valid while the process
- * lives and keeps the mapping. The caller frees *ret. */
+/* A path to open the file by: /proc/PID/map_files/<range> where we may follow it (root: the mapped
+ * file itself, even if it was deleted or replaced), else /proc/PID/root/<path> if that is the
+ * mapped inode, else -ENOENT / -ESTALE. Valid while the process lives and keeps the mapping. The
+ * caller frees *ret. */
 int map_entry_open_path(pid_t pid, const struct map_entry *m, char **ret, struct error *e);

@@ -47,7 +47,10 @@ static bool send_descriptors(const struct preload_options *o, int to)
 	} control = {0};
 	char answer = SHIM_ASK_DESCRIPTORS;
 	struct iovec part = {&answer, 1};
-	struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof(control)};
+	struct msghdr m = {.msg_iov = &part,
+			   .msg_iovlen = 1,
+			   .msg_control = &control,
+			   .msg_controllen = sizeof(control)};
 	struct cmsghdr *c = CMSG_FIRSTHDR(&m);
 
 	c->cmsg_level = SOL_SOCKET;
@@ -118,15 +121,17 @@ static bool close_all_but(const int *keep, size_t n)
 	return true;
 }
 
-/* Anybody can connect, and send descriptors of files that take for ever to close: as soon as a connection ends, with messages read or unread.
- * So all ends of connections are this process's, and it has nothing that others wait for: above all no probes. */
+/* Anybody can connect, and send descriptors of files that take for ever to close: as soon as a
+ * connection ends, with messages read or unread. So all ends of connections are this process's, and
+ * it has nothing that others wait for: above all no probes. */
 static _Noreturn void be_server(const struct preload_options *o, int listener, pid_t parent)
 {
 	const int keep[] = {listener, o->image_fd, o->page_fd, o->slots_fd, o->arg_fd};
 	const struct timespec pause = {.tv_nsec = PAUSE_NS};
 
 	(void)prctl(PR_SET_NAME, "coz-preload", 0, 0, 0);
-	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || getppid() != parent || !close_all_but(keep, sizeof(keep) / sizeof(*keep)))
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0 || getppid() != parent ||
+	    !close_all_but(keep, sizeof(keep) / sizeof(*keep)))
 		_exit(1);
 	for (;;) {
 		_cleanup_close_ int client = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
@@ -134,8 +139,8 @@ static _Noreturn void be_server(const struct preload_options *o, int listener, p
 		if (client >= 0)
 			serve(o, client);
 		else if (errno != EINTR && errno != ECONNABORTED)
-			/* Without a free descriptor or memory the connection goes on waiting, and accept fails at once each time; as it does
-			 * until the parent listens. */
+			/* Without a free descriptor or memory the connection goes on waiting, and
+			 * accept fails at once each time; as it does until the parent listens. */
 			(void)nanosleep(&pause, NULL);
 	}
 }
@@ -150,8 +155,9 @@ int preload_name(char ret[SHIM_SERVER_NAME], struct error *e)
 	return 0;
 }
 
-/* The kernel tells clients who called listen: that is us (user/shim/handover.c). It is called when the server is there, and our descriptor
- * closed then: the process with the last one closes what connections hold that were not accepted yet. */
+/* The kernel tells clients who called listen: that is us (user/shim/handover.c). It is called when
+ * the server is there, and our descriptor closed then: the process with the last one closes what
+ * connections hold that were not accepted yet. */
 static int start(struct preload_server *s, const struct preload_options *o)
 {
 	_cleanup_close_ int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
@@ -162,7 +168,8 @@ static int start(struct preload_server *s, const struct preload_options *o)
 	int none = 0, r;
 
 	memcpy(at.sun_path + 1, o->name, n);
-	if (listener < 0 || bind(listener, (const struct sockaddr *)&at, (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n)) < 0)
+	if (listener < 0 || bind(listener, (const struct sockaddr *)&at,
+				 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + n)) < 0)
 		return -errno;
 	/* A kernel that knows this lets nobody send descriptors. */
 	(void)setsockopt(listener, SOL_SOCKET, SO_PASSRIGHTS, &none, sizeof(none));
@@ -195,7 +202,8 @@ int preload_serve(const struct preload_options *o, struct preload_server **ret, 
 	r = start(s, o);
 	if (r < 0) {
 		preload_stop(s);
-		return fail(e, -r, "cannot offer the preloaded library to child programs: %s", strerror(-r));
+		return fail(e, -r, "cannot offer the preloaded library to child programs: %s",
+			    strerror(-r));
 	}
 	__atomic_store_n(&o->page->serves, 1, __ATOMIC_RELEASE);
 	*ret = s;

@@ -28,7 +28,9 @@
 #define CAPABILITY_PTRACE 19
 #define DELETED " (deleted)"
 #define LARGEST_TEXT (64U * 1024 * 1024)
-#define END_MS 1000 /* who is killed or has nothing left to do ends in this time, or does not end at all */
+#define END_MS                                                                                    \
+	1000 /* who is killed or has nothing left to do ends in this time, or does not end at all \
+	      */
 
 int process_open_file(pid_t pid, const char *name)
 {
@@ -49,7 +51,8 @@ static char *read_text(int file)
 		ssize_t n;
 
 		if (room - have < 2) {
-			char *grown = room < LARGEST_TEXT ? realloc(text, room ? 2 * room : 8192) : NULL;
+			char *grown =
+				room < LARGEST_TEXT ? realloc(text, room ? 2 * room : 8192) : NULL;
 
 			if (!grown)
 				return NULL;
@@ -94,7 +97,8 @@ static int read_stat(pid_t tid, struct process_facts *f)
 	/* The name may hold anything, parentheses too: it ends at the last one. */
 	begin = strchr(text, '(');
 	close = strrchr(text, ')');
-	if (!begin || !close || close < begin || sscanf(close + 1, " %c %d %*d %*d %*d %*d %u", &f->state, &parent, &flags) != 3)
+	if (!begin || !close || close < begin ||
+	    sscanf(close + 1, " %c %d %*d %*d %*d %*d %u", &f->state, &parent, &flags) != 3)
 		return -ESRCH;
 	*close = '\0';
 	(void)snprintf(f->comm, sizeof(f->comm), "%s", begin + 1);
@@ -109,7 +113,8 @@ static bool is_dead(const struct process_facts *f)
 	return f->state == 'Z' || f->state == 'X';
 }
 
-/* The name and the parent are those of the first thread, also when it has ended. Whether the process lives, the others say then. */
+/* The name and the parent are those of the first thread, also when it has ended. Whether the
+ * process lives, the others say then. */
 static int read_stats(pid_t pid, struct process_facts *f)
 {
 	struct process_facts other;
@@ -167,8 +172,10 @@ int process_check_numbers(struct error *e)
 {
 	if (!process_numbers_agree())
 		return fail(e, EOPNOTSUPP,
-			    "cozbpf is in a PID namespace of its own, as in a container: the kernel's part would follow processes of "
-			    "the host that have the same numbers; run it outside, or in the host's PID namespace (docker run --pid=host)");
+			    "cozbpf is in a PID namespace of its own, as in a container: the "
+			    "kernel's part would follow processes of "
+			    "the host that have the same numbers; run it outside, or in the host's "
+			    "PID namespace (docker run --pid=host)");
 	return 0;
 }
 
@@ -198,11 +205,15 @@ static int check_rights(pid_t pid, const struct process_facts *f, struct error *
 	if (geteuid() == 0)
 		return 0;
 	if (f->real != f->effective || f->real != f->saved)
-		return fail(e, EPERM, "process %d (%s) runs with changed rights (set-uid); only root may profile it: sudo cozbpf attach %d", (int)pid,
-			    f->comm, (int)pid);
+		return fail(e, EPERM,
+			    "process %d (%s) runs with changed rights (set-uid); only root may "
+			    "profile it: sudo cozbpf attach %d",
+			    (int)pid, f->comm, (int)pid);
 	if (f->real != us && !may_trace_others())
-		return fail(e, EPERM, "process %d (%s) belongs to user %s; sudo cozbpf attach %d, or give cozbpf CAP_SYS_PTRACE", (int)pid, f->comm,
-			    user_name(f->real, name, sizeof(name)), (int)pid);
+		return fail(e, EPERM,
+			    "process %d (%s) belongs to user %s; sudo cozbpf attach %d, or give "
+			    "cozbpf CAP_SYS_PTRACE",
+			    (int)pid, f->comm, user_name(f->real, name, sizeof(name)), (int)pid);
 	return 0;
 }
 
@@ -213,16 +224,25 @@ static int check_architecture(pid_t pid, const struct process_facts *f, struct e
 	Elf64_Ehdr head;
 
 	if (fd < 0 && (errno == EACCES || errno == EPERM))
-		return fail(e, EPERM, "not allowed to read the executable of process %d (%s): run as root or give cozbpf CAP_SYS_PTRACE", (int)pid,
-			    f->comm);
+		return fail(e, EPERM,
+			    "not allowed to read the executable of process %d (%s): run as root or "
+			    "give cozbpf CAP_SYS_PTRACE",
+			    (int)pid, f->comm);
 	if (fd < 0)
-		return fail(e, errno == ENOENT ? ESRCH : errno, "cannot read the executable of process %d (%s): %s", (int)pid, f->comm,
+		return fail(e, errno == ENOENT ? ESRCH : errno,
+			    "cannot read the executable of process %d (%s): %s", (int)pid, f->comm,
 			    errno == ENOENT ? "it has ended" : strerror(errno));
-	if (read(fd, &head, sizeof(head)) != (ssize_t)sizeof(head) || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0)
-		return fail(e, ENOEXEC, "the executable of process %d (%s) is no ELF file", (int)pid, f->comm);
+	if (read(fd, &head, sizeof(head)) != (ssize_t)sizeof(head) ||
+	    memcmp(head.e_ident, ELFMAG, SELFMAG) != 0)
+		return fail(e, ENOEXEC, "the executable of process %d (%s) is no ELF file",
+			    (int)pid, f->comm);
 	if (head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_machine != EM_X86_64)
-		return fail(e, ENOEXEC, "process %d (%s) is %s; only 64-bit x86 programs can be profiled", (int)pid, f->comm,
-			    head.e_machine == EM_386 || head.e_ident[EI_CLASS] == ELFCLASS32 ? "a 32-bit program" : "of another architecture");
+		return fail(e, ENOEXEC,
+			    "process %d (%s) is %s; only 64-bit x86 programs can be profiled",
+			    (int)pid, f->comm,
+			    head.e_machine == EM_386 || head.e_ident[EI_CLASS] == ELFCLASS32
+				    ? "a 32-bit program"
+				    : "of another architecture");
 	return 0;
 }
 
@@ -233,7 +253,10 @@ int process_open(pid_t pid, int *ret_pidfd, struct error *e)
 	int r;
 
 	if (fd < 0 && (errno == EINVAL || errno == ENOENT)) /* the latter since Linux 6.15 */
-		return fail(e, EINVAL, "%d is a thread of a process, not a process; attach takes all threads of the process that you name", (int)pid);
+		return fail(e, EINVAL,
+			    "%d is a thread of a process, not a process; attach takes all threads "
+			    "of the process that you name",
+			    (int)pid);
 	if (fd < 0 && errno == ESRCH)
 		return fail(e, ESRCH, "there is no process %d", (int)pid);
 	if (fd < 0)
@@ -244,9 +267,13 @@ int process_open(pid_t pid, int *ret_pidfd, struct error *e)
 	if (r < 0)
 		return fail(e, ESRCH, "process %d ended", (int)pid);
 	if (f.kernel)
-		return fail(e, EINVAL, "%d (%s) is a kernel thread; only programs can be profiled", (int)pid, f.comm);
+		return fail(e, EINVAL, "%d (%s) is a kernel thread; only programs can be profiled",
+			    (int)pid, f.comm);
 	if (is_dead(&f))
-		return fail(e, ESRCH, "process %d (%s) has ended already: it is a zombie, which its parent has not waited for", (int)pid, f.comm);
+		return fail(e, ESRCH,
+			    "process %d (%s) has ended already: it is a zombie, which its parent "
+			    "has not waited for",
+			    (int)pid, f.comm);
 	r = check_rights(pid, &f, e);
 	if (r == 0)
 		r = check_architecture(pid, &f, e);
@@ -287,19 +314,24 @@ int process_executable(pid_t pid, char **ret)
 
 int file_look_at(const char *path, struct statx *ret)
 {
-	return statx(AT_FDCWD, path, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_TYPE | STATX_INO, ret);
+	return statx(AT_FDCWD, path, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_TYPE | STATX_INO,
+		     ret);
 }
 
 bool file_is_same(const struct statx *a, const struct statx *b)
 {
-	return a->stx_ino == b->stx_ino && a->stx_dev_major == b->stx_dev_major && a->stx_dev_minor == b->stx_dev_minor;
+	return a->stx_ino == b->stx_ino && a->stx_dev_major == b->stx_dev_major &&
+	       a->stx_dev_minor == b->stx_dev_minor;
 }
 
 const char *process_file_path(const char *path, const char *link)
 {
 	struct statx here, there;
 
-	return file_look_at(path, &here) == 0 && file_look_at(link, &there) == 0 && file_is_same(&here, &there) ? path : link;
+	return file_look_at(path, &here) == 0 && file_look_at(link, &there) == 0 &&
+			       file_is_same(&here, &there)
+		       ? path
+		       : link;
 }
 
 bool process_path_matches(const char *glob, const char *path)
@@ -322,8 +354,8 @@ int process_each_thread(pid_t pid, int (*cb)(pid_t tid, void *arg), void *arg)
 	return proc_each_number(path, cb, arg);
 }
 
-/* The kernel does not let go of everybody who is killed: one that waits for memory of a file system that a program is, it keeps as long as that
- * program likes. Such a child is left alone. */
+/* The kernel does not let go of everybody who is killed: one that waits for memory of a file system
+ * that a program is, it keeps as long as that program likes. Such a child is left alone. */
 void process_reap_soon(pid_t pid)
 {
 	_cleanup_close_ int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);

@@ -10,15 +10,16 @@ struct error;
 
 struct process_facts {
 	char comm[64];
-	char state;  /* as in /proc/PID/stat: R, S, D, T, Z, ...; of a thread that lives if there is one */
+	char state;  /* as in /proc/PID/stat: R, S, D, T, Z, ...; of a thread that lives if there is
+			one */
 	bool kernel; /* a kernel thread */
 	bool exiting;
 	pid_t parent;
 	uid_t real, effective, saved;
 };
 
-/* A file of /proc/PID, or of a thread that lives if the first one has ended (base/proc.h), opened for reading; the caller closes it. -1 with errno
- * set. */
+/* A file of /proc/PID, or of a thread that lives if the first one has ended (base/proc.h), opened
+ * for reading; the caller closes it. -1 with errno set. */
 int process_open_file(pid_t pid, const char *name);
 /* ... all of it, a text; the caller frees it. NULL: gone, or too long. */
 char *process_text(pid_t pid, const char *name);
@@ -34,21 +35,23 @@ bool process_thread_filters(pid_t pid, pid_t tid);
 bool process_numbers_agree(void);
 /* The refusal where they do not: -EOPNOTSUPP with @e. */
 int process_check_numbers(struct error *e);
-/* Opens a pidfd of a process that is to be profiled; the caller closes it. Refused with the reason in @e: what does not exist (-ESRCH), is
- * a thread, a kernel thread or a zombie, runs code of another architecture (-ENOEXEC), or belongs to somebody else (-EPERM): without
- * root, neither other users' processes (but with CAP_SYS_PTRACE) nor set-uid programs. */
+/* Opens a pidfd of a process that is to be profiled; the caller closes it. Refused with the reason
+ * in @e: what does not exist (-ESRCH), is a thread, a kernel thread or a zombie, runs code of
+ * another architecture (-ENOEXEC), or belongs to somebody else (-EPERM): without root, neither
+ * other users' processes (but with CAP_SYS_PTRACE) nor set-uid programs. */
 int process_open(pid_t pid, int *ret_pidfd, struct error *e);
 /* Has the process of @pidfd ended? */
 bool process_has_ended(int pidfd);
-/* The path of the executable as the kernel has it, " (deleted)" cut off; the caller frees. -errno. */
+/* The path of the executable as the kernel has it, " (deleted)" cut off; the caller frees. -errno.
+ */
 int process_executable(pid_t pid, char **ret);
-/* What @path is, with STATX_TYPE and STATX_INO. A file system of its own must not keep us waiting (FUSE), so it is not asked for what may
- * have changed. 0 or -1 with errno set. */
+/* What @path is, with STATX_TYPE and STATX_INO. A file system of its own must not keep us waiting
+ * (FUSE), so it is not asked for what may have changed. 0 or -1 with errno set. */
 struct statx;
 int file_look_at(const char *path, struct statx *ret);
 bool file_is_same(const struct statx *a, const struct statx *b);
-/* @path if that is the file which the link @link of /proc leads to, else @link: a path in a process's own mount namespace says nothing about
- * what is there in ours. */
+/* @path if that is the file which the link @link of /proc leads to, else @link: a path in a
+ * process's own mount namespace says nothing about what is there in ours. */
 const char *process_file_path(const char *path, const char *link);
 /* Does @glob match @path or its last component? */
 bool process_path_matches(const char *glob, const char *path);

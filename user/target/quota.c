@@ -45,7 +45,8 @@ static bool listed(const char *words, const char *word)
 	return false;
 }
 
-/* A line of /proc/self/mountinfo: id, parent, device, root, mount point, ... - type, source, options. */
+/* A line of /proc/self/mountinfo: id, parent, device, root, mount point, ... - type, source,
+ * options. */
 static void add_hierarchy(struct quotas *q, char *line)
 {
 	char *rest = strstr(line, " - "), *root, *mount, *type, *options;
@@ -64,7 +65,9 @@ static void add_hierarchy(struct quotas *q, char *line)
 	options = strtok(NULL, " ");
 	if (!root || !mount || !type || !options)
 		return;
-	version = strcmp(type, "cgroup2") == 0 ? 2 : strcmp(type, "cgroup") == 0 && listed(options, "cpu") ? 1 : 0;
+	version = strcmp(type, "cgroup2") == 0				  ? 2
+		  : strcmp(type, "cgroup") == 0 && listed(options, "cpu") ? 1
+									  : 0;
 	root = version ? strdup(root) : NULL;
 	mount = version ? strdup(mount) : NULL;
 	if (root && mount) {
@@ -104,7 +107,8 @@ void quotas_free(struct quotas *q)
 
 char *quota_path(char *line, int version)
 {
-	char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
+	char *controllers = strchr(line, ':'),
+	     *path = controllers ? strchr(controllers + 1, ':') : NULL;
 
 	if (!path)
 		return NULL;
@@ -149,7 +153,10 @@ static double cpus_of(const char *path, int version)
 
 	if (version == 2)
 		return read_file(path, "cpu.max", quota) ? quota_cpus(quota, NULL) : 0;
-	return read_file(path, "cpu.cfs_quota_us", quota) && read_file(path, "cpu.cfs_period_us", period) ? quota_cpus(quota, period) : 0;
+	return read_file(path, "cpu.cfs_quota_us", quota) &&
+			       read_file(path, "cpu.cfs_period_us", period)
+		       ? quota_cpus(quota, period)
+		       : 0;
 }
 
 static uint64_t number_behind(const char *text, const char *word)
@@ -188,7 +195,8 @@ static void add_group(struct quotas *q, const char *path, int version)
 	cpus = q->n_groups < MAX_GROUPS ? cpus_of(path, version) : 0;
 	if (cpus == 0 || asprintf(&stat, "%s/cpu.stat", path) < 0)
 		return;
-	*g = (struct group){.path = strdup(path), .cpus = cpus, .stat = open(stat, O_RDONLY | O_CLOEXEC)};
+	*g = (struct group){
+		.path = strdup(path), .cpus = cpus, .stat = open(stat, O_RDONLY | O_CLOEXEC)};
 	if (!g->path || g->stat < 0) {
 		free(g->path);
 		if (g->stat >= 0)
@@ -232,7 +240,8 @@ void quotas_look(struct quotas *q, pid_t pid)
 	while (f && getline(&line, &capacity, f) > 0)
 		for (size_t i = 0; i < q->n_hierarchies; i++) {
 			_cleanup_free_ char *copy = strdup(line);
-			const char *path = copy ? quota_path(copy, q->hierarchies[i].version) : NULL;
+			const char *path =
+				copy ? quota_path(copy, q->hierarchies[i].version) : NULL;
 
 			if (path)
 				look_up(q, &q->hierarchies[i], path);

@@ -19,7 +19,8 @@
 /* clone's stack for the helper: an address where nothing can be. */
 #define NO_STACK 8
 #define STOP_NS (500 * NSEC_PER_MSEC)
-#define CALL_NS (20 * NSEC_PER_SEC) /* the thread is not as it was: there is no giving up before it is */
+#define CALL_NS \
+	(20 * NSEC_PER_SEC) /* the thread is not as it was: there is no giving up before it is */
 #define LOOK_NS 2000000
 #define CODE_SEGMENT_64 0x33
 #define SYSCALL_LENGTH 2 /* of the instruction */
@@ -71,8 +72,8 @@ static int await(pid_t tid, uint64_t patience_ns, int *ret_status, pid_t *ret_ti
 	}
 }
 
-/* Lets it go until a stop of the wanted kind: SYSCALL_STOP, or that of PTRACE_EVENT_STOP (SIGTRAP). Stopped and continued processes, and
- * signals that cannot be blocked, take their course. */
+/* Lets it go until a stop of the wanted kind: SYSCALL_STOP, or that of PTRACE_EVENT_STOP (SIGTRAP).
+ * Stopped and continued processes, and signals that cannot be blocked, take their course. */
 static int run_until(struct remote *r, enum __ptrace_request how, int wanted)
 {
 	int status, sig = 0, err;
@@ -83,21 +84,24 @@ static int run_until(struct remote *r, enum __ptrace_request how, int wanted)
 
 		err = how ? (int)trace(how, r->tid, 0, (uintptr_t)sig) : 0;
 		if (err == 0)
-			err = await(r->tid, how == PTRACE_SYSCALL || r->calling ? CALL_NS : STOP_NS, &status, &who);
+			err = await(r->tid, how == PTRACE_SYSCALL || r->calling ? CALL_NS : STOP_NS,
+				    &status, &who);
 		if (err < 0)
 			return err;
 		if (!WIFSTOPPED(status)) {
 			r->ended = true;
 			return -ESRCH;
 		}
-		/* Another program, perhaps with other rights, which must not get the registers of the old one. */
+		/* Another program, perhaps with other rights, which must not get the registers of
+		 * the old one. */
 		if (status >> 16 == PTRACE_EVENT_EXEC) {
 			r->ended = true;
 			(void)trace(PTRACE_DETACH, r->tid, 0, 0);
 			return -ESRCH;
 		}
 		event = status >> 16 == PTRACE_EVENT_STOP;
-		if (event ? wanted == SIGTRAP : WSTOPSIG(status) == wanted && wanted == SYSCALL_STOP)
+		if (event ? wanted == SIGTRAP
+			  : WSTOPSIG(status) == wanted && wanted == SYSCALL_STOP)
 			return 0;
 		sig = event || status >> 16 ? 0 : WSTOPSIG(status);
 		if (sig == SYSCALL_STOP)
@@ -105,7 +109,8 @@ static int run_until(struct remote *r, enum __ptrace_request how, int wanted)
 		if (how == PTRACE_SYSCALL && sig && sig != SIGSTOP) {
 			siginfo_t info = {0};
 
-			/* One of ours, a fault, is not the program's; any other it gets when it goes on. */
+			/* One of ours, a fault, is not the program's; any other it gets when it
+			 * goes on. */
 			(void)trace(PTRACE_GETSIGINFO, r->tid, 0, (uintptr_t)&info);
 			r->signal = info.si_code > 0 ? 0 : sig;
 			r->calling = false;
@@ -148,15 +153,18 @@ bool remote_begins_again(long number)
 	return false;
 }
 
-/* Most calls begin again by themselves when nothing but a stop interrupted them; some say EINTR (signal(7)). The kernel can be told to treat
- * them alike: begin again, unless there is a handler to be run after all. Their time-outs begin again, too. */
+/* Most calls begin again by themselves when nothing but a stop interrupted them; some say EINTR
+ * (signal(7)). The kernel can be told to treat them alike: begin again, unless there is a handler
+ * to be run after all. Their time-outs begin again, too. */
 static void spare_interruption(struct user_regs_struct *regs)
 {
-	if ((int64_t)regs->rax == -EINTR && (int64_t)regs->orig_rax >= 0 && remote_begins_again((long)regs->orig_rax))
+	if ((int64_t)regs->rax == -EINTR && (int64_t)regs->orig_rax >= 0 &&
+	    remote_begins_again((long)regs->orig_rax))
 		regs->rax = (unsigned long long)-RESTART_WITHOUT_HANDLER;
 }
 
-/* Moved out of one, a thread would be put back into the middle of it, where the kernel has to have it start over. */
+/* Moved out of one, a thread would be put back into the middle of it, where the kernel has to have
+ * it start over. */
 static bool in_restartable_sequence(const struct remote *r)
 {
 	struct __ptrace_rseq_configuration c = {0};
@@ -169,7 +177,8 @@ static bool in_restartable_sequence(const struct remote *r)
 	/* The result is a size. */
 	if (ptrace(PTRACE_GET_RSEQ_CONFIGURATION, r->tid, sizeof(c), &c) < 0 || !c.rseq_abi_pointer)
 		return false;
-	if (remote_read(r, c.rseq_abi_pointer + 8, &at, sizeof(at)) < 0 || !at || remote_read(r, at, &section, sizeof(section)) < 0)
+	if (remote_read(r, c.rseq_abi_pointer + 8, &at, sizeof(at)) < 0 || !at ||
+	    remote_read(r, at, &section, sizeof(section)) < 0)
 		return false;
 	return r->regs.rip - section.start < section.length;
 }
@@ -179,7 +188,8 @@ static bool has_instruction(const struct remote *r)
 {
 	unsigned char there[SYSCALL_LENGTH];
 
-	return !r->at || (remote_read(r, r->at, there, sizeof(there)) == 0 && there[0] == 0x0f && there[1] == 0x05);
+	return !r->at || (remote_read(r, r->at, there, sizeof(there)) == 0 && there[0] == 0x0f &&
+			  there[1] == 0x05);
 }
 
 static int prepare(struct remote *r)
@@ -195,14 +205,18 @@ static int prepare(struct remote *r)
 	if (!has_instruction(r) || in_restartable_sequence(r))
 		return -EAGAIN;
 	err = (int)trace(PTRACE_GETSIGMASK, r->tid, sizeof(r->mask), (uintptr_t)&r->mask);
-	return err == 0 ? (int)trace(PTRACE_SETSIGMASK, r->tid, sizeof(blocked), (uintptr_t)&blocked) : err;
+	return err == 0
+		       ? (int)trace(PTRACE_SETSIGMASK, r->tid, sizeof(blocked), (uintptr_t)&blocked)
+		       : err;
 }
 
-/* Filters are in force whenever the program runs its own code: they are suspended once it has stopped, for our calls
- * alone. Without CAP_SYS_ADMIN, or CONFIG_CHECKPOINT_RESTORE, they stay in force. */
+/* Filters are in force whenever the program runs its own code: they are suspended once it has
+ * stopped, for our calls alone. Without CAP_SYS_ADMIN, or CONFIG_CHECKPOINT_RESTORE, they stay in
+ * force. */
 static void suspend_filters(struct remote *r)
 {
-	r->unfiltered = trace(PTRACE_SETOPTIONS, r->tid, 0, OPTIONS | PTRACE_O_SUSPEND_SECCOMP) == 0;
+	r->unfiltered =
+		trace(PTRACE_SETOPTIONS, r->tid, 0, OPTIONS | PTRACE_O_SUSPEND_SECCOMP) == 0;
 }
 
 /* Numbers are given again: what is stopped now is looked at again. */
@@ -243,12 +257,14 @@ int remote_stop(pid_t pid, int pidfd, pid_t tid, uint64_t at, struct remote *ret
 	return 0;
 }
 
-/* Who shares the program's memory can put other code there, which makes another call: is the one that begins ours? */
+/* Who shares the program's memory can put other code there, which makes another call: is the one
+ * that begins ours? */
 static bool is_ours(const struct remote *r, long number, const uint64_t arguments[6])
 {
 	struct __ptrace_syscall_info i = {0};
 
-	return ptrace(PTRACE_GET_SYSCALL_INFO, r->tid, sizeof(i), &i) > 0 && i.op == PTRACE_SYSCALL_INFO_ENTRY && i.arch == AUDIT_ARCH_X86_64 &&
+	return ptrace(PTRACE_GET_SYSCALL_INFO, r->tid, sizeof(i), &i) > 0 &&
+	       i.op == PTRACE_SYSCALL_INFO_ENTRY && i.arch == AUDIT_ARCH_X86_64 &&
 	       i.instruction_pointer == r->at + SYSCALL_LENGTH && i.entry.nr == (uint64_t)number &&
 	       memcmp(i.entry.args, arguments, sizeof(i.entry.args)) == 0;
 }
@@ -276,7 +292,8 @@ int remote_call(struct remote *r, long number, const uint64_t arguments[6], int6
 	r->calling = true;
 	ours = is_ours(r, number, arguments);
 	if (!ours)
-		err = (int)trace(PTRACE_POKEUSER, r->tid, offsetof(struct user, regs.orig_rax), ~0ULL); /* no call at all */
+		err = (int)trace(PTRACE_POKEUSER, r->tid, offsetof(struct user, regs.orig_rax),
+				 ~0ULL); /* no call at all */
 	if (err == 0)
 		err = run_until(r, PTRACE_SYSCALL, SYSCALL_STOP);
 	if (err == 0)
@@ -294,7 +311,8 @@ int remote_release(struct remote *r)
 	int err = r->unfiltered ? (int)trace(PTRACE_SETOPTIONS, r->tid, 0, OPTIONS) : 0;
 
 	r->unfiltered = false;
-	/* The kernel begins an interrupted call again only on the way from a stop like the first one. */
+	/* The kernel begins an interrupted call again only on the way from a stop like the first
+	 * one. */
 	if (r->calling) {
 		err = (int)trace(PTRACE_INTERRUPT, r->tid, 0, 0);
 		if (err == 0)
@@ -310,10 +328,12 @@ int remote_release(struct remote *r)
 
 int remote_helper(struct remote *r, struct remote *ret, pid_t *ret_number)
 {
-	/* No signal at its end: nobody waits for it by accident. No stack: were we to die before the kernel knows that it is to end with us, it
-	 * would go on in the program's code, and ends at the first use of the stack, that of the system call's return. */
+	/* No signal at its end: nobody waits for it by accident. No stack: were we to die before
+	 * the kernel knows that it is to end with us, it would go on in the program's code, and
+	 * ends at the first use of the stack, that of the system call's return. */
 	const uint64_t arguments[6] = {CLONE_VM | CLONE_PTRACE, NO_STACK};
-	const uintptr_t options = OPTIONS | PTRACE_O_EXITKILL | (r->unfiltered ? PTRACE_O_SUSPEND_SECCOMP : 0);
+	const uintptr_t options =
+		OPTIONS | PTRACE_O_EXITKILL | (r->unfiltered ? PTRACE_O_SUSPEND_SECCOMP : 0);
 	struct remote h = {.at = r->at, .unfiltered = r->unfiltered};
 	int64_t number;
 	int status, err = remote_call(r, SYS_clone, arguments, &number);

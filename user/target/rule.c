@@ -39,12 +39,14 @@ static int find_user(const char *user, uid_t *ret, struct error *e)
 	errno = 0;
 	v = strtoul(user, &end, 10);
 	if (*user < '0' || *user > '9' || *end || errno || v >= UINT_MAX)
-		return fail(e, EINVAL, "--uid '%s': there is no such user; give a name or a number", user);
+		return fail(e, EINVAL, "--uid '%s': there is no such user; give a name or a number",
+			    user);
 	*ret = (uid_t)v;
 	return 0;
 }
 
-int process_rule_open(const struct process_rule_options *o, struct process_rule **ret, struct error *e)
+int process_rule_open(const struct process_rule_options *o, struct process_rule **ret,
+		      struct error *e)
 {
 	struct process_rule *rule = calloc(1, sizeof(*rule));
 	int r = 0;
@@ -55,8 +57,8 @@ int process_rule_open(const struct process_rule_options *o, struct process_rule 
 	if (o->user)
 		r = find_user(o->user, &rule->uid, e);
 	if (r == 0 && o->exe && file_look_at(o->exe, &rule->exe) < 0)
-		r = fail(e, errno, "--exe %s: %s; of a container name it as /proc/PID/root%s", o->exe, strerror(errno),
-			 *o->exe == '/' ? o->exe : "/...");
+		r = fail(e, errno, "--exe %s: %s; of a container name it as /proc/PID/root%s",
+			 o->exe, strerror(errno), *o->exe == '/' ? o->exe : "/...");
 	if (r == 0 && o->exe && !S_ISREG(rule->exe.stx_mode))
 		r = fail(e, EINVAL, "--exe %s: this is no file", o->exe);
 	if (r == 0 && o->tree && !process_is_live(o->tree))
@@ -107,7 +109,8 @@ static bool runs(const struct process_rule *r, pid_t pid)
 	return file_look_at(link, &x) == 0 && file_is_same(&x, &r->exe);
 }
 
-bool process_rule_matches(const struct process_rule *r, pid_t pid, bool known_in_tree, bool *ret_in_tree)
+bool process_rule_matches(const struct process_rule *r, pid_t pid, bool known_in_tree,
+			  bool *ret_in_tree)
 {
 	struct process_facts f;
 	bool in_tree = known_in_tree;
@@ -128,7 +131,8 @@ bool process_rule_matches(const struct process_rule *r, pid_t pid, bool known_in
 		return false;
 	if (process_read(pid, &f) < 0 || f.kernel || f.exiting || f.state == 'Z')
 		return false;
-	return (!r->o.user || f.effective == r->uid) && (!r->o.comm || fnmatch(r->o.comm, f.comm, 0) == 0);
+	return (!r->o.user || f.effective == r->uid) &&
+	       (!r->o.comm || fnmatch(r->o.comm, f.comm, 0) == 0);
 }
 
 /* Who would be in scope but for one thing that was asked. */
@@ -157,8 +161,10 @@ static int look_near(pid_t pid, void *arg)
 		if (strcmp(base, wanted ? wanted + 1 : o->exe) != 0 || runs(n->rule, pid))
 			return 0;
 	} else if (o->comm) {
-		/* A name of 15 letters at most is cut from the executable's, or a thread library's wish; the case may differ. */
-		if (fnmatch(o->comm, f.comm, FNM_CASEFOLD) != 0 && fnmatch(o->comm, base, FNM_CASEFOLD) != 0 && !strstr(base, o->comm) &&
+		/* A name of 15 letters at most is cut from the executable's, or a thread library's
+		 * wish; the case may differ. */
+		if (fnmatch(o->comm, f.comm, FNM_CASEFOLD) != 0 &&
+		    fnmatch(o->comm, base, FNM_CASEFOLD) != 0 && !strstr(base, o->comm) &&
 		    !strstr(f.comm, o->comm) && (strlen(f.comm) < 3 || !strstr(o->comm, f.comm)))
 			return 0;
 	} else {
@@ -180,19 +186,26 @@ int process_rule_explain(const struct process_rule *r, struct error *e)
 
 	(void)process_each(look_near, &n);
 	if (n.n && r->o.exe)
-		err = fail(e, ESRCH, "no process is in scope: none runs %s, but process %d (%s) runs %s", r->o.exe, (int)n.pid, n.comm, n.exe);
+		err = fail(e, ESRCH,
+			   "no process is in scope: none runs %s, but process %d (%s) runs %s",
+			   r->o.exe, (int)n.pid, n.comm, n.exe);
 	else if (n.n && !several)
-		err = fail(e, ESRCH, "no process is in scope: none is called '%s', but process %d is called %s (%s)", r->o.comm, (int)n.pid, n.comm,
-			   n.exe);
+		err = fail(e, ESRCH,
+			   "no process is in scope: none is called '%s', but process %d is called "
+			   "%s (%s)",
+			   r->o.comm, (int)n.pid, n.comm, n.exe);
 	else if (r->cgroup && !cgroup_size(r->cgroup))
 		err = fail(e, ESRCH, "no process is in scope: the cgroup %s is empty", r->o.cgroup);
 	else if (several)
-		err = fail(e, ESRCH, "no process is in scope: no process has all that was asked at once%s%s", n.n ? "; called so is " : "",
-			   n.n ? n.comm : "");
+		err = fail(e, ESRCH,
+			   "no process is in scope: no process has all that was asked at once%s%s",
+			   n.n ? "; called so is " : "", n.n ? n.comm : "");
 	else if (r->o.user)
 		err = fail(e, ESRCH, "no process is in scope: user %s runs nothing now", r->o.user);
 	else
-		err = fail(e, ESRCH, "no process is in scope: %s", r->o.comm ? "none is called so; `ps -e` shows the names" : "it has ended");
+		err = fail(e, ESRCH, "no process is in scope: %s",
+			   r->o.comm ? "none is called so; `ps -e` shows the names"
+				     : "it has ended");
 	free(n.exe);
 	return err;
 }

@@ -27,7 +27,8 @@ int syscall_number(const char *name)
 	for (size_t i = 0; names[i]; i++)
 		if (!strcmp(names[i], name))
 			return numbers[i];
-	if (*name && strlen(name) <= 4 && strspn(name, "0123456789") == strlen(name) && atoi(name) <= MAX_NUMBER)
+	if (*name && strlen(name) <= 4 && strspn(name, "0123456789") == strlen(name) &&
+	    atoi(name) <= MAX_NUMBER)
 		return atoi(name);
 	return -ENOENT;
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Work for bench `attribution`: lines in scope that spend their time in the C library, in libm and, by attributed_more.cc, in libstdc++,
- * beside some of their own. Prints the CPU time that each part took: NAME_ns=N, where NAME is the function; a comparison that the C library
- * calls back belongs to `sort`. Says first who it is, pid=N, and waits for a second and a half, for others to look at it. usage:
- * attributed SECONDS */
+/* Work for bench `attribution`: lines in scope that spend their time in the C library, in libm and,
+ * by attributed_more.cc, in libstdc++, beside some of their own. Prints the CPU time that each part
+ * took: NAME_ns=N, where NAME is the function; a comparison that the C library calls back belongs
+ * to `sort`. Says first who it is, pid=N, and waits for a second and a half, for others to look at
+ * it. usage: attributed SECONDS */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>

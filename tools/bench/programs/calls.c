@@ -18,6 +18,7 @@ int main(int argc, char **argv)
 	for (long i = 0; i < n; i++)
 		(void)syscall(SYS_getppid);
 	(void)clock_gettime(CLOCK_MONOTONIC, &b);
-	(void)printf("elapsed_ns=%lld\n", (long long)(b.tv_sec - a.tv_sec) * 1000000000 + b.tv_nsec - a.tv_nsec);
+	(void)printf("elapsed_ns=%lld\n",
+		     (long long)(b.tv_sec - a.tv_sec) * 1000000000 + b.tv_nsec - a.tv_nsec);
 	return 0;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Work for bench `unwinding`: the C library copies memory, DEPTH - 1 calls above it is the only line in scope (deep_main.c). No frame
- * pointers, so that each of these frames takes a look into the tables. */
+/* Work for bench `unwinding`: the C library copies memory, DEPTH - 1 calls above it is the only
+ * line in scope (deep_main.c). No frame pointers, so that each of these frames takes a look into
+ * the tables. */
 #include <string.h>
 
 void deep(int levels, long times);

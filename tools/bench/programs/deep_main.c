@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* usage: deep DEPTH TIMES: prints how long it took, elapsed_ns=N. DEPTH is at least 3: the library's frame, one of deep.c, and this one. */
+/* usage: deep DEPTH TIMES: prints how long it took, elapsed_ns=N. DEPTH is at least 3: the
+ * library's frame, one of deep.c, and this one. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>

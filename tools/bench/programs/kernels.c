@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Ten kernels, whose blocks execute often and rarely, and wait for memory, branches, divisions, or nothing. NAME REPETITIONS; each repetition starts
- * from the same random numbers, so it executes the same. */
+/* Ten kernels, whose blocks execute often and rarely, and wait for memory, branches, divisions, or
+ * nothing. NAME REPETITIONS; each repetition starts from the same random numbers, so it executes
+ * the same. */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -238,7 +239,8 @@ KERNEL void attract(struct body *p, int n, double dt)
 	for (int i = 0; i < n; i++)
 		for (int j = i + 1; j < n; j++) {
 			double dx = p[i].x - p[j].x, dy = p[i].y - p[j].y, dz = p[i].z - p[j].z;
-			double square = dx * dx + dy * dy + dz * dz + 1e-3, force = dt / (square * sqrt(square));
+			double square = dx * dx + dy * dy + dz * dz + 1e-3,
+			       force = dt / (square * sqrt(square));
 
 			p[i].vx -= dx * p[j].mass * force;
 			p[i].vy -= dy * p[j].mass * force;
@@ -287,7 +289,8 @@ KERNEL int find(const unsigned char *in, long n, const unsigned char *word, long
 
 static void search(void)
 {
-	sink = (uint64_t)(find(text, TEXT, text + 1000, 6) + find(text, TEXT, text + 33333, 4) + find(text, TEXT, text + 77777, 9));
+	sink = (uint64_t)(find(text, TEXT, text + 1000, 6) + find(text, TEXT, text + 33333, 4) +
+			  find(text, TEXT, text + 77777, 9));
 }
 
 KERNEL int longest(int n)
@@ -314,8 +317,9 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } all[] = {
-	{"sort", sort},	  {"matrices", matrices}, {"hash", hash},     {"sieve", sieve},	  {"crc", crc},
-	{"edits", edits}, {"runs", runs},	  {"bodies", bodies}, {"search", search}, {"collatz", collatz},
+	{"sort", sort},	    {"matrices", matrices}, {"hash", hash}, {"sieve", sieve},
+	{"crc", crc},	    {"edits", edits},	    {"runs", runs}, {"bodies", bodies},
+	{"search", search}, {"collatz", collatz},
 };
 
 int main(int argc, char **argv)
@@ -324,7 +328,8 @@ int main(int argc, char **argv)
 		return 2;
 	state = 88172645463325252ULL;
 	for (size_t i = 0; i < TEXT; i++)
-		text[i] = (unsigned char)"etaoin shrdlucmfwypvbgkjqxz,.\n"[number() % 30 * (number() % 30) / 30];
+		text[i] = (unsigned char)"etaoin shrdlucmfwypvbgkjqxz,.\n"[number() % 30 *
+									   (number() % 30) / 30];
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
 		for (long r = strcmp(argv[1], all[i].name) == 0 ? atol(argv[2]) : 0; r > 0; r--) {
 			state = 88172645463325252ULL;

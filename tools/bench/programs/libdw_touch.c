@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* libdw_touch FILE PREFIX: what tests/e2e/programs/first_touch.c does with our readers, with those of elfutils. What looking up addresses takes
- * once (.debug_aranges, or the roots of all units) counts as opening. cc -O2 libdw_touch.c -ldw */
+/* libdw_touch FILE PREFIX: what tests/e2e/programs/first_touch.c does with our readers, with those
+ * of elfutils. What looking up addresses takes once (.debug_aranges, or the roots of all units)
+ * counts as opening. cc -O2 libdw_touch.c -ldw */
 #include <elfutils/libdwfl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,7 +59,8 @@ int main(int argc, char **argv)
 		GElf_Addr at;
 		const char *name = dwfl_module_getsym_info(m, i, &s, &at, NULL, NULL, NULL);
 
-		if (name && GELF_ST_TYPE(s.st_info) == STT_FUNC && strncmp(name, argv[2], strlen(argv[2])) == 0)
+		if (name && GELF_ST_TYPE(s.st_info) == STT_FUNC &&
+		    strncmp(name, argv[2], strlen(argv[2])) == 0)
 			addresses[n++] = at;
 	}
 	for (size_t i = 0; i < n; i++) {
@@ -68,7 +70,8 @@ int main(int argc, char **argv)
 		from = now_ms();
 		line = dwfl_module_getsrc(m, addresses[i]);
 		if (!line || !dwfl_lineinfo(line, NULL, &number, NULL, NULL, NULL)) {
-			(void)fprintf(stderr, "no line at %llx: %s\n", (unsigned long long)addresses[i], dwfl_errmsg(-1));
+			(void)fprintf(stderr, "no line at %llx: %s\n",
+				      (unsigned long long)addresses[i], dwfl_errmsg(-1));
 			return 1;
 		}
 		us[i] = (now_ms() - from) * 1e3;
@@ -77,8 +80,8 @@ int main(int argc, char **argv)
 		return 1;
 	qsort(us, n, sizeof(*us), ascending);
 	(void)getrusage(RUSAGE_SELF, &used);
-	(void)printf("open_ms=%.2f units=%zu median_us=%.1f most_us=%.1f peak_mb=%.1f\n", open_ms, n, us[n / 2], us[n - 1],
-		     (double)used.ru_maxrss / 1024);
+	(void)printf("open_ms=%.2f units=%zu median_us=%.1f most_us=%.1f peak_mb=%.1f\n", open_ms,
+		     n, us[n / 2], us[n - 1], (double)used.ru_maxrss / 1024);
 	dwfl_end(d);
 	return 0;
 }

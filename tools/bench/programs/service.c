@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A service with a bottleneck, whose load varies by a factor of three: two threads, each on a CPU of its own, work on requests, of which a part has
- * to be done under a lock; between two requests a thread waits for the next one, no time at all or up to twice as long as a request takes, up and
- * down in CYCLE seconds. `requests=N elapsed_ns=N`. usage: service SECONDS PERCENT: how much less work there is under the lock. Compiled with
- * -DOTHER it is another build, with its bottleneck elsewhere. */
+/* A service with a bottleneck, whose load varies by a factor of three: two threads, each on a CPU
+ * of its own, work on requests, of which a part has to be done under a lock; between two requests a
+ * thread waits for the next one, no time at all or up to twice as long as a request takes, up and
+ * down in CYCLE seconds. `requests=N elapsed_ns=N`. usage: service SECONDS PERCENT: how much less
+ * work there is under the lock. Compiled with -DOTHER it is another build, with its bottleneck
+ * elsewhere. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -36,9 +38,10 @@ static double now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-/* Sixteen multiplications in one line, so that what counts the loop is little beside them. They are a chain in a register, which goes at one speed
- * whatever else runs. */
-#define UNIT(x) __asm__ volatile(".rept 16\n\timul %1, %0\n\t.endr" : "+r"(x) : "r"(6364136223846793005U))
+/* Sixteen multiplications in one line, so that what counts the loop is little beside them. They are
+ * a chain in a register, which goes at one speed whatever else runs. */
+#define UNIT(x) \
+	__asm__ volatile(".rept 16\n\timul %1, %0\n\t.endr" : "+r"(x) : "r"(6364136223846793005U))
 
 __attribute__((noinline)) static uint64_t alone(uint64_t units, uint64_t x)
 {
@@ -50,7 +53,8 @@ __attribute__((noinline)) static uint64_t alone(uint64_t units, uint64_t x)
 __attribute__((noinline)) static uint64_t bottleneck(uint64_t units, uint64_t x)
 {
 	for (; units; units--)
-		UNIT(x); /* LINE:bottleneck */ /* Other code than above, or there would be one function for both */
+		UNIT(x); /* LINE:bottleneck */ /* Other code than above, or there would be one
+						  function for both */
 	return x;
 }
 
@@ -119,6 +123,7 @@ int main(int argc, char **argv)
 			return 1;
 	for (int i = 0; i < 2; i++)
 		(void)pthread_join(threads[i], NULL);
-	(void)printf("requests=%llu elapsed_ns=%.0f\n", (unsigned long long)requests, 1e9 * (now() - begun));
+	(void)printf("requests=%llu elapsed_ns=%.0f\n", (unsigned long long)requests,
+		     1e9 * (now() - begun));
 	return 0;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Two threads, each on a CPU of its own, that compute for a moment, ask a partner on the same CPU by a pipe, and wait for its answer: two switches a
- * round. The partner is another process, or another thread with a word more. `rounds_per_s=N`. usage: switches SECONDS [thread] */
+/* Two threads, each on a CPU of its own, that compute for a moment, ask a partner on the same CPU
+ * by a pipe, and wait for its answer: two switches a round. The partner is another process, or
+ * another thread with a word more. `rounds_per_s=N`. usage: switches SECONDS [thread] */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif

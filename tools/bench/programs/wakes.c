@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* A thread that sleeps for a millisecond or two, works for some microseconds, and again: how late it gets the CPU.
- * `wakes=N p50_ns=N p99_ns=N`. usage: wakes SECONDS */
+/* A thread that sleeps for a millisecond or two, works for some microseconds, and again: how late
+ * it gets the CPU. `wakes=N p50_ns=N p99_ns=N`. usage: wakes SECONDS */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
