@@ -186,31 +186,6 @@ mkdir "db/${epoch%%-*}-4294967296"
 grep -q 'it is no epoch' complaint || why+=' the epoch is not named;'
 verdict 'things that do not belong there' "$why" complaint
 
-# Hours of one host and a day of another, in either order: three days ago, by the collector's clock.
-cat >past.c <<'C'
-#define _GNU_SOURCE
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
-int clock_gettime(clockid_t c, struct timespec *t)
-{
-	int r = (int)syscall(SYS_clock_gettime, c, t);
-	t->tv_sec -= c == CLOCK_REALTIME ? 3 * 86400 : 0;
-	return r;
-}
-C
-gcc -O2 -shared -fPIC past.c -o past.so || exit 1
-why=''
-for host in hours day; do
-	LD_PRELOAD=./past.so "$COZBPF" collect --db "$host" --rate 200 -d 1s 2>>log || why+=" status $?;"
-done
-"$COZBPF" db compact --db day --older-than 1d >out 2>>complaint || why+=' not compacted;'
-grep -q '^1 days' out || why+=' no day;'
-wanted=$(($(total hours) + $(total day)))
-"$COZBPF" db merge -o merged1 hours day 2>>complaint && "$COZBPF" db merge -o merged2 day hours 2>>complaint || why+=' not merged;'
-[ "$(total merged1)" -eq "$wanted" ] && [ "$(total merged2)" -eq "$wanted" ] || why+=" $(total merged1) and $(total merged2) of $wanted;"
-verdict 'a day hides no hours of other hosts' "$why" log complaint
-
 printf 'cozbpf database 1\n' >db/cozbpf-database
 bad 'a database of another version' 'written by another version of cozbpf' top --db db
 bad 'the same, to be written to' 'written by another version of cozbpf' collect --db db

@@ -74,7 +74,7 @@ later() {
 	profiled --fixed-speedup 0 -p in=libhidden.so:plugin_wrok -p entered -- "$programs/kinds" 4000 0.7 "$tmp/hidden/libhidden.so" || why+=' it failed;'
 	[ "$(grep -c 'warning: .*no function plugin_wrok.*did you mean plugin_work' err)" = 1 ] || why+=' not one line on the function;'
 	profiled --fixed-speedup 0 -p in=libhiden.so:plugin_work -p entered -- "$programs/kinds" 4000 0.7 "$tmp/hidden/libhidden.so" || why+=' it failed;'
-	[ "$(grep -c 'warning: .*no libhiden.so was loaded' err)" = 1 ] || why+=' not one line on the library;'
+	[ "$(grep -c 'warning: .*no process in scope has loaded libhiden.so$' err)" = 1 ] || why+=' not one line on the library;'
 	verdict 'what a later library lacks is said' "$why" err
 }
 

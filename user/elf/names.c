@@ -24,6 +24,13 @@ void elf_names_free(struct elf_names *n)
 	*n = (struct elf_names){0};
 }
 
+static bool ends_in(const char *name, size_t n, const char *with)
+{
+	size_t length = strlen(with);
+
+	return n > length && memcmp(name + n - length, with, length) == 0;
+}
+
 /* What is left of a name in C without the marks by which libraries tell aliases apart. */
 static void find_stem(const char *name, const char **ret, size_t *ret_n)
 {
@@ -36,7 +43,13 @@ static void find_stem(const char *name, const char **ret, size_t *ret_n)
 			stem += strlen(marks[i]);
 	stem += strspn(stem, "_");
 	n = strlen(stem);
-	if (n > 2 && strcmp(stem + n - 2, "64") == 0)
+	/* glibc's versioned functions are called so in its own object files: name_alias_1, name_impl. */
+	while (n > 1 && isdigit((unsigned char)stem[n - 1]))
+		n--;
+	n = ends_in(stem, n, "_alias_") ? n - strlen("_alias_") : strlen(stem);
+	if (ends_in(stem, n, "_impl"))
+		n -= strlen("_impl");
+	if (ends_in(stem, n, "64"))
 		n -= 2;
 	*ret = n ? stem : name;
 	*ret_n = n ? n : strlen(name);
