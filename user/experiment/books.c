@@ -177,3 +177,20 @@ uint64_t books_visits(const struct profile_point *p)
 {
 	return p->kind == PROFILE_LATENCY ? p->departures : p->delta;
 }
+
+uint64_t books_least_visits(const struct profile_point *points, size_t n,
+			    const struct backend_totals *from, const struct backend_totals *to)
+{
+	uint64_t least = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		struct profile_point p = {.kind = points[i].kind};
+		uint64_t visits;
+
+		books_point(from, to, i, &p);
+		visits = books_visits(&p);
+		if (visits && (!least || visits < least))
+			least = visits;
+	}
+	return least;
+}

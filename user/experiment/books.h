@@ -31,3 +31,7 @@ int books_latency(const struct backend_ops *ops, void *backend, size_t index,
 
 /* Visits in the sense of the shortest useful experiment: what can be divided by. */
 uint64_t books_visits(const struct profile_point *p);
+/* Visits between two readings of the one of @n points that is visited least; 0 if none was visited.
+ * Of @points only the kinds count. */
+uint64_t books_least_visits(const struct profile_point *points, size_t n,
+			    const struct backend_totals *from, const struct backend_totals *to);

@@ -309,24 +309,6 @@ static uint64_t cool_off(const struct runner *r)
 	return ns > (double)LEAST_COOL_OFF_NS ? (uint64_t)ns : LEAST_COOL_OFF_NS;
 }
 
-/* Of the point that is visited least. */
-static uint64_t visits_between(const struct runner *r, const struct backend_totals *from,
-			       const struct backend_totals *to)
-{
-	uint64_t least = 0;
-
-	for (size_t i = 0; i < r->n_points; i++) {
-		struct profile_point p = {.kind = r->points[i].kind};
-		uint64_t visits;
-
-		books_point(from, to, i, &p);
-		visits = books_visits(&p);
-		if (visits && (!least || visits < least))
-			least = visits;
-	}
-	return least;
-}
-
 static double per_second(uint64_t visits, uint64_t ns)
 {
 	return ns ? (double)visits * (double)NSEC_PER_SEC / (double)ns : 0;
@@ -345,8 +327,8 @@ static int end_warm_up(struct runner *r)
 
 	if (err < 0)
 		return err;
-	r->visits_per_s =
-		per_second(visits_between(r, &r->warm_up, &end), end.time_ns - r->warm_up.time_ns);
+	r->visits_per_s = per_second(books_least_visits(r->points, r->n_points, &r->warm_up, &end),
+				     end.time_ns - r->warm_up.time_ns);
 	/* What one experiment with few visits has asked for need not hold for ever. */
 	r->least_length /= 2;
 	return 0;
@@ -486,7 +468,8 @@ static int finish_experiment(struct runner *r, uint64_t end_ns, uint64_t least_n
 	if (err < 0)
 		return err;
 	if (!end.bounded && r->experiments++ == 0 && !r->visits_per_s)
-		r->visits_per_s = per_second(visits_between(r, &r->begin, &end), x.elapsed);
+		r->visits_per_s = per_second(
+			books_least_visits(r->points, r->n_points, &r->begin, &end), x.elapsed);
 	lengthen(r);
 	r->due = later(end.time_ns, cool_off(r));
 	r->state = WAITING;
