@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What many cells say together."""
+"""Rows of cells, and what many cells say together."""
 
 import math
 import statistics
@@ -18,6 +18,11 @@ def mean_size(values):
 
 def worst_size(values):
     return max(abs(v) for v in values)
+
+
+def show_row(title, values, note="", form="8.2f"):
+    cells = "".join(format(v, form) if v is not None else format("-", form.split(".", maxsplit=1)[0]) for v in values.values())
+    print(f"    {title:10}{cells}   {note}".rstrip())
 
 
 def show_groups(groups):

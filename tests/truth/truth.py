@@ -23,7 +23,7 @@ import summary  # noqa: E402
 from cases import CASES, SPEEDUPS, cpus  # noqa: E402
 from peer import Coz, Missing  # noqa: E402
 from profiles import Profile  # noqa: E402
-from summary import mean_size, median_or_none, worst_size  # noqa: E402
+from summary import mean_size, median_or_none, show_row, worst_size  # noqa: E402
 
 BUILD = os.path.join(HERE, "..", "..", "build")
 REAL_TURNS = 9  # of runs of work that is really shorter, where that is the truth
@@ -258,10 +258,10 @@ class Runner:
         if None in table[by].values():
             by = "as Coz"
         if added:
-            show("arithmetic", {s: case.truth(s) for s in case.speedups}, f"and {added}:")
-        show("truth", wanted)
+            show_row("arithmetic", {s: case.truth(s) for s in case.speedups}, f"and {added}:")
+        show_row("truth", wanted)
         for how, values in table.items():
-            show(how, values)
+            show_row(how, values)
         self.spinning.discard(case.name)  # what an earlier round said of it
         for profile in runs:
             self.compare_report(case, profile, wanted)
@@ -270,12 +270,12 @@ class Runner:
         if missing:
             raise Unmeasured(f"nothing measured at {', '.join(f'{s} %' for s in missing)}")
         error = {s: table[by][s] - wanted[s] for s in case.speedups}
-        show("error", error, f"of {by}, mean {mean_size(error.values()):.2f}, worst {worst_size(error.values()):.2f}")
+        show_row("error", error, f"of {by}, mean {mean_size(error.values()):.2f}, worst {worst_size(error.values()):.2f}")
         group = self.errors.setdefault(case.group, {})
         group.update({f"{case.name} {pay} at {s} %": error[s] for s in case.speedups})
         if self.options.real and not case.foreign and not case.real:
             got, _ = self.really(case, max(1.0, self.options.seconds / 30), self.options.repeat)
-            show("real run", got, f"really shorter: off by {mean_size(got[s] - wanted[s] for s in case.speedups):.2f} on average")
+            show_row("real run", got, f"really shorter: off by {mean_size(got[s] - wanted[s] for s in case.speedups):.2f} on average")
         if self.coz and not case.foreign:
             self.compare_coz(case, wanted, mean_size(error.values()))
         complaint = None
@@ -305,13 +305,13 @@ class Runner:
         except (Missing, Failure) as e:
             print(f"    coz: {e}")
             return
-        show("Coz", got, f"{time.monotonic() - began:.0f} s")
+        show_row("Coz", got, f"{time.monotonic() - began:.0f} s")
         if None in got.values():
             return
         error = {s: got[s] - wanted[s] for s in SPEEDUPS}
         theirs = mean_size(error.values())
         self.peers.append((case.name, ours, theirs))
-        show("its error", error, f"mean {theirs:.2f}, worst {worst_size(error.values()):.2f}; ours {ours:.2f}")
+        show_row("its error", error, f"mean {theirs:.2f}, worst {worst_size(error.values()):.2f}; ours {ours:.2f}")
 
     def compare_report(self, case, profile, wanted):
         """What the report says, with its 95 % intervals, its verdict and its knee, beside the truth."""
@@ -353,8 +353,8 @@ class Runner:
             samples[s] = profile.total("selected_samples", s)
             ratios[s] = profile.total("selected_ns", s) / line_ns
             print(f"    {s:3} %: {profile.fidelity()}")
-        show("samples", samples, "at 0, 25, 50, 75, 100 %", "8.0f")
-        show("ratio", ratios, "what they stand for / CPU time in the line", "8.4f")
+        show_row("samples", samples, "at 0, 25, 50, 75, 100 %", "8.0f")
+        show_row("ratio", ratios, "what they stand for / CPU time in the line", "8.4f")
         few = min(samples.values())
         complaint = f"only {few} samples in a cell; 20000 are asked for" if self.options.bar == "strict" and few < 20000 else None
         return 100 * max(abs(r - 1) for r in ratios.values()), complaint
@@ -399,9 +399,9 @@ class Runner:
         got, period = self.really(case, self.options.seconds, self.options.repeat)
         error = {s: got[s] - wanted[s] for s in case.speedups}
         arithmetic = 1000 * case.period(case.a_us, case.b_us)
-        show("truth", wanted)
-        show("native", got)
-        show("error", error, f"mean {mean_size(error.values()):.2f}")
+        show_row("truth", wanted)
+        show_row("native", got)
+        show_row("error", error, f"mean {mean_size(error.values()):.2f}")
         print(f"    period {period / 1000:.1f} us, by arithmetic {arithmetic / 1000:.1f} us")
         # Handing over wakes a thread, which the arithmetic leaves out: some tens of microseconds a time.
         off = abs(period - arithmetic) > (0.03 if self.options.bar == "strict" else 0.1) * arithmetic + 100e3
@@ -497,11 +497,6 @@ def stopped_and_lived(out):
     if len(found) != 2 or not all(lived > 0 for _, lived in found.values()):
         raise Failure("the program's account is incomplete")
     return found
-
-
-def show(title, values, note="", form="8.2f"):
-    cells = "".join(format(v, form) if v is not None else format("-", form.split(".", maxsplit=1)[0]) for v in values.values())
-    print(f"    {title:10}{cells}   {note}".rstrip())
 
 
 def parse(argv):

@@ -41,3 +41,24 @@ static inline void says_not(const char *text, const char *part)
 	if (strstr(text, part))
 		fail_msg("\"%s\" in:\n%s", part, text);
 }
+
+/* The row of a table that begins with @name, spaces squeezed. */
+static inline void row_is(const char *text, const char *name, const char *expected)
+{
+	char row[512];
+	const char *at = text;
+	size_t n = 0;
+
+	while (at && strncmp(at, name, strlen(name)) != 0) {
+		at = strchr(at, '\n');
+		at = at ? at + 1 : NULL;
+	}
+	assert_non_null(at);
+	for (; *at && *at != '\n' && n + 1 < sizeof(row); at++)
+		if (*at != ' ' || (n && row[n - 1] != ' '))
+			row[n++] = *at;
+	while (n && row[n - 1] == ' ')
+		n--;
+	row[n] = '\0';
+	assert_string_equal(row, expected);
+}
