@@ -21,7 +21,7 @@ ALLOWED = {
     "dwarf": ["elf", "base"],
     "decoder": ["dwarf", "elf", "sandbox", "base"],
     # The preload hands over the pages that the shim maps.
-    "target": ["base", "shared/shim_abi.h", "shared/shim_first.h", "shared/shim_launch.h"],
+    "target": ["sandbox/opener.h", "base", "shared/shim_abi.h", "shared/shim_first.h", "shared/shim_launch.h"],
     "code": ["target", "dwarf", "elf", "base", "shared/abi.h"],
     "kernel": ["target", "elf", "base", "shared"],
     "counting": ["annotate", "kernel", "elf", "base", "shared"],

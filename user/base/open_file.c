@@ -117,6 +117,30 @@ int open_file_at(int directory, const char *name)
 	return check_and_open(directory, name, O_NOFOLLOW, false);
 }
 
+/* Of such a file system the kernel tells others the type, and nothing else; below its root not even
+ * that. */
+bool file_is_anothers_fuse(const char *path)
+{
+	_cleanup_free_ char *at = strdup(path);
+	char *slash;
+	struct statfs fs;
+
+	while (at && statfs(at, &fs) < 0) {
+		slash = strrchr(at, '/');
+		if (errno != EACCES || !slash || slash == at)
+			return false;
+		*slash = '\0';
+	}
+	return at && fs.f_type == FUSE_SUPER_MAGIC && !fs.f_bsize;
+}
+
+int64_t file_size(int fd)
+{
+	off_t end = lseek(fd, 0, SEEK_END);
+
+	return end < 0 ? -errno : end;
+}
+
 /* The fourth number behind @key in /proc/PID/status: the one that files are opened with. */
 static bool fourth(const char *line, const char *key, unsigned int *ret)
 {

@@ -4,6 +4,7 @@
  * links that somebody else made. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -30,6 +31,13 @@ int open_file_or_pipe(const char *path);
 /* The same of a file of ours in the open @directory, in which others may have made links and pipes:
  * nothing but a regular file of that name is opened. -ELOOP: it is a symbolic link. */
 int open_file_at(int directory, const char *name);
+
+/* Is a file that we may not open on a FUSE file system that answers its own user alone? */
+bool file_is_anothers_fuse(const char *path);
+/* The size of an open file in bytes, or a negative errno. Moves its offset. FUSE refuses fstat to
+ * all users but the one that mounted it, also of an open file, and our processes without rights are
+ * another user. */
+int64_t file_size(int fd);
 
 /* Those of the process @pid, as files are opened by it. -ESRCH: it has ended. */
 int file_rights_of_process(pid_t pid, struct file_rights *ret);

@@ -42,6 +42,21 @@ static void catch_signals(struct run *r)
 	(void)signal(SIGXFSZ, SIG_IGN); /* the same for a file that may not grow */
 }
 
+/* Until the program starts, or anything is done to one that runs, there is nothing to clean up: a
+ * signal that ends just ends us, also when a file system that does not answer (FUSE, network) has
+ * us wait in the kernel. What earlier runs have found is not risked for that. */
+static void let_signals_end(const struct run *r)
+{
+	static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
+		sigaddset(&set, ends[i]);
+	if (!r->repeat || !r->repeat->done)
+		(void)sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
 static int find_program(struct run *r, struct error *e)
 {
 	const char *linked;
@@ -354,10 +369,14 @@ static int say(const struct run_purpose *purpose, const struct error *e)
 
 static int run_and_free(struct run *r)
 {
-	struct error e = {.text = ""};
+	struct error e = {.text = ""}, unsaid = {.text = ""};
 	int status;
 
 	catch_signals(r);
+	/* Before the first file of a program is opened. What fails is said when the decoder is
+	 * needed. */
+	(void)decoder_start(NULL, &unsaid);
+	let_signals_end(r);
 	status = r->purpose->run ? r->purpose->run(r, &e) : launch(r, &e);
 	run_reword(r, &e);
 	if (e.text[0])

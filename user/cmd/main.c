@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "cmd/commands.h"
+#include "sandbox/opener.h"
 #include "base/suggest.h"
 #include "target/identity.h"
 
@@ -135,6 +136,6 @@ int main(int argc, char **argv)
 	status = dispatch(argc, argv);
 	errno = EIO;
 	if (status != EXIT_OURS && (fflush(stdout) || ferror(stdout)))
-		return log_error("cannot write to standard output: %s", strerror(errno));
-	return status;
+		status = log_error("cannot write to standard output: %s", strerror(errno));
+	opener_leave(status);
 }

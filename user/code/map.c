@@ -5,12 +5,15 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "target/process.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
+#include <unistd.h>
 
 /* Can libraries be in scope that are not known before the program runs? */
 static bool expects_libraries(const struct code_map *m)
@@ -67,14 +70,34 @@ static int check_scope(struct code_map *m, bool automatic, struct error *e)
 		o->entry.path, example ? example : "nothing");
 }
 
+/* What the main executable is as the kernel has it: asked for its name or its state again, a file
+ * system of its own can keep us waiting (FUSE). A deleted one is called as it was opened. */
+static void describe(int fd, char *path, struct map_entry *ret)
+{
+	char link[32];
+	struct statx st;
+	ssize_t n;
+
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, path, PATH_MAX - 1);
+	path[n > 0 ? n : 0] = '\0';
+	if (file_look_at_open(fd, &st) < 0)
+		return;
+	ret->dev_major = st.stx_dev_major;
+	ret->dev_minor = st.stx_dev_minor;
+	ret->inode = st.stx_ino;
+	if (*path == '/' && st.stx_nlink)
+		ret->path = path;
+}
+
 int code_map_open(const char *main_path, const struct code_scope *scope, struct code_map **ret,
 		  struct error *e)
 {
 	struct code_map *m = calloc(1, sizeof(*m));
-	_cleanup_free_ char *path = realpath(main_path, NULL);
-	struct map_entry entry = {.path = path ? path : (char *)(uintptr_t)main_path};
-	struct stat st;
-	int r = -ENOMEM;
+	struct map_entry entry = {.path = (char *)(uintptr_t)main_path};
+	_cleanup_elf_object_ struct elf_object *elf = NULL;
+	char path[PATH_MAX];
+	int r;
 
 	if (!m)
 		return fail(e, ENOMEM, "out of memory");
@@ -85,25 +108,20 @@ int code_map_open(const char *main_path, const struct code_scope *scope, struct 
 	m->inclusive = scope->inclusive;
 	if (scope->lines)
 		m->lines = *scope->lines;
-	if (stat(main_path, &st) == 0) {
-		entry.dev_major = major(st.st_dev);
-		entry.dev_minor = minor(st.st_dev);
-		entry.inode = st.st_ino;
-	}
-	if (globs_copy(&m->sources, scope->sources, scope->n_sources) < 0 ||
-	    globs_copy(&m->binaries, scope->binaries, scope->n_binaries) < 0 || !m->spaces ||
-	    !code_object_add(m, &entry, 0)) {
+	r = scope->named ? elf_object_open_named(NULL, main_path, &elf, e)
+			 : elf_object_open(main_path, &elf, e);
+	if (r == 0)
+		describe(elf_object_fd(elf), path, &entry);
+	if (r == 0 && (globs_copy(&m->sources, scope->sources, scope->n_sources) < 0 ||
+		       globs_copy(&m->binaries, scope->binaries, scope->n_binaries) < 0 ||
+		       !m->spaces || !code_object_add(m, &entry, 0)))
 		r = fail(e, ENOMEM, "out of memory");
-	} else {
+	if (r == 0) {
 		m->objects[0]->elf_tried = true;
-		r = scope->named ? elf_object_open_named(NULL, main_path, &m->objects[0]->elf, e)
-				 : elf_object_open(main_path, &m->objects[0]->elf, e);
-		if (r == 0) {
-			elf_object_set_options(m->objects[0]->elf, &m->lines);
-			elf_object_set_called(m->objects[0]->elf, entry.path);
-		}
-		if (r == 0)
-			r = scope->lenient ? 0 : check_scope(m, scope->automatic, e);
+		m->objects[0]->elf = TAKE_PTR(elf);
+		elf_object_set_options(m->objects[0]->elf, &m->lines);
+		elf_object_set_called(m->objects[0]->elf, entry.path);
+		r = scope->lenient ? 0 : check_scope(m, scope->automatic, e);
 	}
 	if (r < 0) {
 		code_map_close(m);

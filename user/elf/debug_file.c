@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/open_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -164,6 +165,7 @@ int debug_file_open(const char *path, int fd, bool split, struct debug_file **re
 {
 	_cleanup_debug_file_ struct debug_file *f = calloc(1, sizeof(*f));
 	struct stat st;
+	int64_t size;
 	int r;
 
 	if (!f)
@@ -175,13 +177,14 @@ int debug_file_open(const char *path, int fd, bool split, struct debug_file **re
 	for (int i = 0; i < N_DEBUG_SECTIONS; i++)
 		f->sections[i].file = f;
 	f->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	if (f->fd < 0 || fstat(f->fd, &st) < 0)
-		return fail(e, errno, "%s: cannot open: %s", path, strerror(errno));
-	if (!S_ISREG(st.st_mode))
-		return fail(e, ENOEXEC, "%s: not a regular file", path);
-	f->size = (uint64_t)st.st_size;
-	f->device = st.st_dev;
-	f->inode = st.st_ino;
+	size = f->fd < 0 ? -errno : file_size(f->fd);
+	if (size < 0)
+		return fail(e, (int)-size, "%s: cannot open: %s", path, strerror((int)-size));
+	f->size = (uint64_t)size;
+	if (fstat(f->fd, &st) == 0) {
+		f->device = st.st_dev;
+		f->inode = st.st_ino;
+	}
 	r = check_header(f, e);
 	if (r < 0)
 		return r;

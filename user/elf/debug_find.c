@@ -143,7 +143,7 @@ static bool accept(const struct search *s, const struct debug_file *f, struct er
 {
 	uint32_t crc;
 
-	if (s->of && f->device == s->of->device && f->inode == s->of->inode)
+	if (s->of && f->inode && f->device == s->of->device && f->inode == s->of->inode)
 		return false;
 	if (s->build_id && (f->build_id ? strcmp(f->build_id, s->build_id) != 0 : !s->link)) {
 		(void)fail(e, ESTALE, "%s: of another build (its build id is %s, not %s)", f->path,

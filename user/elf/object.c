@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/open_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -215,6 +216,12 @@ static int open_error(struct error *e, const char *path, int errnum)
 {
 	if (errnum == ENOENT || errnum == ENOTDIR)
 		return fail(e, ENOENT, "%s: no such file", path);
+	if (errnum == EACCES && file_is_anothers_fuse(path))
+		return fail(e, EACCES,
+			    "%s: on a FUSE file system that only the user who mounted it can read; "
+			    "mount it with -o allow_other, or run a copy of "
+			    "the program that is elsewhere",
+			    path);
 	if (errnum == EACCES || errnum == EPERM)
 		return fail(e, EACCES,
 			    "%s: not readable by this user; make it readable (chmod +r) or run as "
@@ -272,7 +279,7 @@ Elf_Data *elf_object_linked_section(const struct elf_object *o, uint32_t type, u
 int elf_object_open_fd(int fd, const char *name, struct elf_object **ret, struct error *e)
 {
 	_cleanup_elf_object_ struct elf_object *o = calloc(1, sizeof(*o));
-	struct stat st;
+	int64_t size;
 	int r;
 
 	if (!o) {
@@ -286,12 +293,10 @@ int elf_object_open_fd(int fd, const char *name, struct elf_object **ret, struct
 	o->symbols = calloc(1, sizeof(*o->symbols));
 	if (!o->path || !o->symbols)
 		return fail(e, ENOMEM, "out of memory");
-	if (fstat(o->fd, &st) < 0)
-		return open_error(e, name, errno);
-	if (!S_ISREG(st.st_mode))
-		return fail(e, ENOEXEC,
-			    "%s: not a regular file; name a compiled program or library", name);
-	o->size = (uint64_t)st.st_size;
+	size = file_size(o->fd);
+	if (size < 0)
+		return open_error(e, name, (int)-size);
+	o->size = (uint64_t)size;
 	r = check_header(o->fd, name, o->size, e);
 	if (r < 0)
 		return r;
@@ -390,8 +395,7 @@ void elf_object_close(struct elf_object *o)
 	symbol_index_free(o->symbols);
 	if (o->elf)
 		(void)elf_end(o->elf);
-	if (o->fd >= 0)
-		(void)close(o->fd);
+	opener_close(o->fd);
 	free(o->segments);
 	free(o->build_id);
 	free(o->interpreter);

@@ -4,6 +4,7 @@
 #include "elf/object.h"
 #include "kernel/refusal.h"
 #include "shared/text.h"
+#include "target/process.h"
 #include "text.skel.h"
 
 #include <bpf/bpf.h>
@@ -48,13 +49,13 @@ void text_close(struct text *t)
 void text_add(struct text *t, const struct elf_object *o, uint64_t vaddr)
 {
 	struct text_site site = {.place = vaddr - elf_object_code_base(o)};
-	struct stat st;
+	struct statx st;
 	unsigned char is = 1;
 
-	if (!t || fstat(elf_object_fd(o), &st) < 0)
+	if (!t || file_look_at_open(elf_object_fd(o), &st) < 0)
 		return;
-	site.inode = st.st_ino;
-	site.size = (unsigned long long)st.st_size;
+	site.inode = st.stx_ino;
+	site.size = st.stx_size;
 	(void)bpf_map_update_elem(bpf_map__fd(t->skel->maps.text_sites), &site, &is, BPF_ANY);
 }
 

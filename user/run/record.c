@@ -19,6 +19,7 @@
 #include "profile/writer.h"
 #include "report/report.h"
 #include "sandbox/opener.h"
+#include "target/process.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -241,14 +242,14 @@ static int add_places(struct run *r, size_t object, const struct profile_place *
 {
 	const struct elf_object *elf = n ? code_map_elf(r->code, object, NULL) : NULL;
 	struct profile_addresses of = {0};
-	struct stat st;
+	struct statx st;
 
-	if (!elf || fstat(elf_object_fd(elf), &st) < 0)
+	if (!elf || file_look_at_open(elf_object_fd(elf), &st) < 0)
 		return 0;
 	of.path = (char *)(uintptr_t)code_map_path(r->code, object);
 	of.build = (char *)(uintptr_t)elf_object_build_id(elf);
-	of.inode = st.st_ino;
-	of.changed_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec;
+	of.inode = st.stx_ino;
+	of.changed_ns = (uint64_t)st.stx_mtime.tv_sec * 1000000000 + (uint64_t)st.stx_mtime.tv_nsec;
 	return profile_addresses_add(&r->profile, &of, places, n);
 }
 

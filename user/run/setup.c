@@ -23,6 +23,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -391,6 +392,9 @@ int run_open(struct run *r, const struct session_options *options, struct error 
 	if (err == 0)
 		err = check_fixed_line(r, e);
 	(void)pthread_join(thread, NULL);
+	/* From here on files are written, and the program is started: signals are read in the loop.
+	 */
+	(void)pthread_sigmask(SIG_BLOCK, &r->caught, NULL);
 	r->session = o.session;
 	if (err == 0 && o.result < 0) {
 		err = o.result;

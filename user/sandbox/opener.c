@@ -10,11 +10,17 @@
 #include <elf.h>
 #include <errno.h>
 #include <limits.h>
+#include <linux/magic.h>
+#include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -37,6 +43,9 @@ static struct {
 	pthread_mutex_t lock;
 	unsigned int answer_s;
 	struct made process;
+	bool *is_slow; /* by descriptor: of a file that opener_close does not close */
+	size_t n_slow;
+	bool any_left;
 } opener = {.lock = PTHREAD_MUTEX_INITIALIZER, .process = {.fd = -1, .pidfd = -1}};
 
 static void read_ahead(int fd, uint64_t at, uint64_t n)
@@ -152,6 +161,62 @@ static int ask(const char *path, const struct file_rights *as, struct opened_fil
 	return a.status < 0 ? a.status : fd < 0 ? -EIO : fd;
 }
 
+/* With the lock held. -ENOMEM: @fd is closed as others are. */
+static int remember(int fd, bool is_slow)
+{
+	size_t n = (size_t)fd + 64;
+	bool *grown;
+
+	if ((size_t)fd < opener.n_slow) {
+		opener.is_slow[fd] = is_slow;
+		return 0;
+	}
+	if (!is_slow)
+		return 0;
+	grown = realloc(opener.is_slow, n * sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	memset(grown + opener.n_slow, 0, (n - opener.n_slow) * sizeof(*grown));
+	opener.is_slow = grown;
+	opener.n_slow = n;
+	grown[fd] = true;
+	return 0;
+}
+
+void opener_close(int fd)
+{
+	bool slow;
+
+	if (fd < 0)
+		return;
+	(void)pthread_mutex_lock(&opener.lock);
+	slow = (size_t)fd < opener.n_slow && opener.is_slow[fd];
+	opener.any_left |= slow;
+	(void)pthread_mutex_unlock(&opener.lock);
+	if (!slow)
+		(void)close(fd);
+}
+
+/* The other process shares our descriptors instead of having copies: so our end closes none of
+ * them. */
+_Noreturn void opener_leave(int status)
+{
+	struct pollfd us = {.fd = opener.any_left ? (int)syscall(SYS_pidfd_open, getpid(), 0) : -1,
+			    .events = POLLIN};
+
+	if (us.fd < 0)
+		exit(status);
+	(void)fflush(NULL);
+	if (syscall(SYS_clone, CLONE_FILES, NULL, NULL, NULL, NULL) == 0) {
+		(void)poll(&us, 1, -1);
+		_exit(0);
+	}
+	/* Readers of our output see its end now. */
+	for (int fd = 0; fd <= STDERR_FILENO; fd++)
+		(void)close(fd);
+	_exit(status);
+}
+
 int opener_open_described(const char *path, const struct file_rights *as, struct opened_file *ret)
 {
 	int r;
@@ -169,6 +234,8 @@ int opener_open_described(const char *path, const struct file_rights *as, struct
 		return -ENAMETOOLONG;
 	(void)pthread_mutex_lock(&opener.lock);
 	r = ask(path, as, ret);
+	if (r >= 0)
+		(void)remember(r, ret->file_system == FUSE_SUPER_MAGIC);
 	(void)pthread_mutex_unlock(&opener.lock);
 	return r;
 }

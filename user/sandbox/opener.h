@@ -23,5 +23,12 @@ void opener_stop(void);
 /* As open_file; what elf_object_open_fd reads of it has been read as well. Also -ETIMEDOUT: the
  * file system does not answer. Can be called by all threads. */
 int opener_open(const char *path, const struct file_rights *as);
-/* The same, and what the file is: asking its file system can take as long. */
+/* Closes what opener_open returned. Closing a file of a FUSE file system waits for it, and neither
+ * a signal nor the end of the process ends the wait. Such a file stays open until opener_leave. */
+void opener_close(int fd);
+/* Ends this process as exit, but for functions registered with atexit, which must have nothing to
+ * do. Files that opener_close has left open are closed by another process, which is waited for by
+ * nobody. */
+_Noreturn void opener_leave(int status);
+/* As opener_open, and what the file is: asking its file system can take as long. */
 int opener_open_described(const char *path, const struct file_rights *as, struct opened_file *ret);

@@ -41,6 +41,13 @@ static int refuse(struct error *e, const char *path, int errnum)
 	case EISDIR:
 		return fail(e, EACCES, "%s: is a directory, not a program", path);
 	case EACCES:
+		if (file_is_anothers_fuse(path))
+			return fail(
+				e, EACCES,
+				"%s: Permission denied: it is on a FUSE file system that only the "
+				"user who mounted it can read; mount it with "
+				"-o allow_other, or run a copy of the program that is elsewhere",
+				path);
 		if (access(path, F_OK) == 0)
 			return fail(e, EACCES, "%s: Permission denied: not executable; chmod +x %s",
 				    path, path);

@@ -3,7 +3,9 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/open_file.h"
 #include "base/proc.h"
+#include "sandbox/opener.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -217,23 +219,45 @@ static int check_rights(pid_t pid, const struct process_facts *f, struct error *
 	return 0;
 }
 
+static int refuse_reading(pid_t pid, const struct process_facts *f, const char *path,
+			  struct error *e)
+{
+	if (file_is_anothers_fuse(path))
+		return fail(e, EPERM,
+			    "the executable of process %d (%s) is on a FUSE file system that only "
+			    "the user who mounted it can read: mount it with "
+			    "-o allow_other, or run a copy of the program that is elsewhere",
+			    (int)pid, f->comm);
+	return fail(e, EPERM,
+		    "not allowed to read the executable of process %d (%s): run as root or give "
+		    "cozbpf CAP_SYS_PTRACE",
+		    (int)pid, f->comm);
+}
+
 /* The processor's mode cannot be seen from outside; the executable's header says it. */
 static int check_architecture(pid_t pid, const struct process_facts *f, struct error *e)
 {
-	_cleanup_close_ int fd = process_open_file(pid, "exe");
+	char path[PROC_PATH];
 	Elf64_Ehdr head;
+	ssize_t n;
+	int fd;
 
-	if (fd < 0 && (errno == EACCES || errno == EPERM))
-		return fail(e, EPERM,
-			    "not allowed to read the executable of process %d (%s): run as root or "
-			    "give cozbpf CAP_SYS_PTRACE",
+	proc_path(path, pid, "exe");
+	fd = opener_open(path, NULL);
+	if (fd == -EACCES || fd == -EPERM)
+		return refuse_reading(pid, f, path, e);
+	if (fd == -ETIMEDOUT)
+		return fail(e, ETIMEDOUT,
+			    "the file system that the executable of process %d (%s) is on does not "
+			    "answer",
 			    (int)pid, f->comm);
 	if (fd < 0)
-		return fail(e, errno == ENOENT ? ESRCH : errno,
+		return fail(e, fd == -ENOENT ? ESRCH : -fd,
 			    "cannot read the executable of process %d (%s): %s", (int)pid, f->comm,
-			    errno == ENOENT ? "it has ended" : strerror(errno));
-	if (read(fd, &head, sizeof(head)) != (ssize_t)sizeof(head) ||
-	    memcmp(head.e_ident, ELFMAG, SELFMAG) != 0)
+			    fd == -ENOENT ? "it has ended" : strerror(-fd));
+	n = read(fd, &head, sizeof(head));
+	opener_close(fd);
+	if (n != (ssize_t)sizeof(head) || memcmp(head.e_ident, ELFMAG, SELFMAG) != 0)
 		return fail(e, ENOEXEC, "the executable of process %d (%s) is no ELF file",
 			    (int)pid, f->comm);
 	if (head.e_ident[EI_CLASS] != ELFCLASS64 || head.e_machine != EM_X86_64)
@@ -316,6 +340,11 @@ int file_look_at(const char *path, struct statx *ret)
 {
 	return statx(AT_FDCWD, path, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_TYPE | STATX_INO,
 		     ret);
+}
+
+int file_look_at_open(int fd, struct statx *ret)
+{
+	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, ret);
 }
 
 bool file_is_same(const struct statx *a, const struct statx *b)

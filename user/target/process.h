@@ -49,6 +49,8 @@ int process_executable(pid_t pid, char **ret);
  * (FUSE), so it is not asked for what may have changed. 0 or -1 with errno set. */
 struct statx;
 int file_look_at(const char *path, struct statx *ret);
+/* The same of an open file, with size and time of change as well. */
+int file_look_at_open(int fd, struct statx *ret);
 bool file_is_same(const struct statx *a, const struct statx *b);
 /* @path if that is the file which the link @link of /proc leads to, else @link: a path in a
  * process's own mount namespace says nothing about what is there in ours. */
