@@ -15,10 +15,11 @@ usable_payers
 limit=30
 options=(--fixed-line "$(line_of interposed burn)" --fixed-speedup 100 --experiment 100 --cool-off 0 -p progress)
 
-# Of the C library the shim imports two variables, and with --sync pthread what pthread_cleanup_push is made of.
+# Of the C library the shim imports two variables, dl_iterate_phdr for programs without _r_debug alone, and with --sync pthread what
+# pthread_cleanup_push is made of.
 for library in "$BUILD"/user/shim/libcozbpf_shim*.so; do
 	why=$(nm -D --undefined-only "$library" | sed 's/.* //; s/@.*//' |
-		grep -vxE '_r_debug|(__)?environ|__pthread_(un)?register_cancel|__pthread_unwind_next|__sigsetjmp' | tr '\n' ' ')
+		grep -vxE '_r_debug|dl_iterate_phdr|(__)?environ|__pthread_(un)?register_cancel|__pthread_unwind_next|__sigsetjmp' | tr '\n' ' ')
 	verdict "${library##*/} imports no function of libc" "$why"
 done
 

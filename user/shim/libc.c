@@ -12,6 +12,11 @@
 #include <stdint.h>
 #include <string.h>
 
+/* What musl's programs lack is weak: they would not start. glibc's linker has the first; musl's
+ * list begins with the program, whose DT_DEBUG leads to what is called _r_debug elsewhere. */
+#pragma weak _r_debug
+#pragma weak dl_iterate_phdr
+
 struct tables {
 	const Elf64_Sym *symbols;
 	const char *strings, *soname;
@@ -88,12 +93,42 @@ static void *function_of(const struct link_map *o, const char *name)
 	return i ? (void *)(uintptr_t)(o->l_addr + t.symbols[i].st_value) : NULL;
 }
 
+static int find_debug(struct dl_phdr_info *o, size_t size, void *ret)
+{
+	(void)size;
+	for (unsigned int i = 0; i < o->dlpi_phnum; i++)
+		if (o->dlpi_phdr[i].p_type == PT_DYNAMIC)
+			for (const Elf64_Dyn *d =
+				     (const void *)(uintptr_t)(o->dlpi_addr +
+							       o->dlpi_phdr[i].p_vaddr);
+			     d->d_tag != DT_NULL; d++)
+				if (d->d_tag == DT_DEBUG)
+					*(const void **)ret =
+						(const void *)(uintptr_t)d->d_un.d_ptr;
+	return 1;
+}
+
+/* Is first called by the constructor: later the linker's lock could be held. */
+static const struct link_map *first_object(void)
+{
+	static const struct r_debug *known;
+	const struct r_debug *d = &_r_debug;
+
+	if (!d)
+		d = __atomic_load_n(&known, __ATOMIC_RELAXED);
+	if (!d && dl_iterate_phdr) {
+		(void)dl_iterate_phdr(find_debug, &d);
+		__atomic_store_n(&known, d, __ATOMIC_RELAXED);
+	}
+	return d ? d->r_map : NULL;
+}
+
 void *next_function(const char *name)
 {
 	bool past = false;
 	void *found = NULL;
 
-	for (const struct link_map *o = _r_debug.r_map; o && !found; o = o->l_next) {
+	for (const struct link_map *o = first_object(); o && !found; o = o->l_next) {
 		if (past)
 			found = function_of(o, name);
 		past |= o->l_ld == _DYNAMIC;
@@ -103,8 +138,28 @@ void *next_function(const char *name)
 
 void *own_function(const char *soname, const char *name)
 {
-	for (const struct link_map *o = _r_debug.r_map; o; o = o->l_next)
+	for (const struct link_map *o = first_object(); o; o = o->l_next)
 		if (strcmp(tables_of(o).soname, soname) == 0)
+			return function_of(o, name);
+	return NULL;
+}
+
+/* musl's has no soname, and is known by its path: that of the program's interpreter. */
+static bool is_musl(const char *path)
+{
+	const char *name = path;
+
+	for (; path && *path; path++)
+		if (*path == '/')
+			name = path + 1;
+	return name && (strncmp(name, "ld-musl-", 8) == 0 || strncmp(name, "libc.musl-", 10) == 0 ||
+			strcmp(name, "libc.so") == 0);
+}
+
+static void *musl_function(const char *name)
+{
+	for (const struct link_map *o = first_object(); o; o = o->l_next)
+		if (is_musl(o->l_name))
 			return function_of(o, name);
 	return NULL;
 }
@@ -117,9 +172,16 @@ int *shim_errno(void)
 
 	if (!f) {
 		f = (int *(*)(void))own_function(SHIM_LIBC, "__errno_location");
+		if (!f)
+			f = (int *(*)(void))musl_function("__errno_location");
 		__atomic_store_n(&location, f, __ATOMIC_RELAXED);
 	}
 	return f ? f() : &none;
+}
+
+__attribute__((constructor)) static void find_errno(void)
+{
+	(void)shim_errno();
 }
 
 long shim_result(long result)

@@ -6,7 +6,7 @@
 
 #include <errno.h>
 
-#define SHIM_LIBC "libc.so.6"
+#define SHIM_LIBC "libc.so.6" /* glibc's */
 #define SHIM_VDSO "linux-vdso.so.1"
 
 /* The function behind ours of the same name: of the object that is loaded next after this library,

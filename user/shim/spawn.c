@@ -10,9 +10,11 @@
 #include <limits.h>
 #include <spawn.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define MAX_ACTIONS 1024
-#define MAX_ACTION 64 /* bytes */
+#define MAX_ACTION 64  /* bytes */
+#define MAX_STACK 1024 /* bytes: a thread's stack may be PTHREAD_STACK_MIN */
 #define MOST_OURS (2 * SHIM_FDS)
 
 typedef int spawn_function(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
@@ -103,29 +105,35 @@ static size_t room_for(const posix_spawn_file_actions_t *theirs)
 
 /* Ours, then theirs, in @memory; paths in theirs are theirs. Ours make @fds @first and so on, if
  * that is not negative, and close those that other threads hold for their shells. */
-static bool combine(const posix_spawn_file_actions_t *theirs, const int *fds, int first,
-		    void *memory, posix_spawn_file_actions_t *ret)
+static bool combine(const posix_spawn_file_actions_t *theirs, const struct adders *add,
+		    const int *fds, int first, void *memory, posix_spawn_file_actions_t *ret)
 {
 	size_t n = theirs ? (size_t)theirs->__used : 0;
 	int shell = shell_open();
-	struct adders add;
 	struct layout l;
 	bool ok = true;
 
-	if ((first < 0 && shell < 0) || !find_adders(&add) || !measure(&add, &l) ||
-	    (n && first >= 0 && touches(theirs, &l, first)))
+	if (!measure(add, &l) || (n && first >= 0 && touches(theirs, &l, first)))
 		return false;
 	*ret = actions_in(memory, (int)n + MOST_OURS);
 	for (int i = 0; i < SHIM_FDS && first >= 0; i++)
-		ok &= add.dup2(ret, fds[i], first + i) == 0;
+		ok &= add->dup2(ret, fds[i], first + i) == 0;
 	for (int i = 0; i < SHIM_FDS; i++)
 		if (handover_has(shell, i))
-			ok &= add.close(ret, shell + i) == 0;
+			ok &= add->close(ret, shell + i) == 0;
 	if (ok && n)
 		memcpy((char *)memory + (size_t)ret->__used * l.size, theirs->__actions,
 		       n * l.size);
 	ret->__used += (int)n;
 	return ok;
+}
+
+static void *map(size_t size)
+{
+	long p = raw_call(SYS_mmap, NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			  -1, 0);
+
+	return p < 0 && p >= -4095 ? NULL : (void *)p;
 }
 
 static int spawn(spawn_function *real, const char *found, pid_t *pid, const char *path,
@@ -136,6 +144,9 @@ static int spawn(spawn_function *real, const char *found, pid_t *pid, const char
 	posix_spawn_file_actions_t combined;
 	int fds[SHIM_FDS], first = -1, r;
 	struct handover_environment e;
+	struct adders add;
+	char *memory = NULL;
+	size_t room = 0, vector = 0;
 	bool asked, ours;
 
 	if (!real)
@@ -144,18 +155,29 @@ static int spawn(spawn_function *real, const char *found, pid_t *pid, const char
 		handover_ask(fds);
 	if (asked)
 		first = handover_place(fds, false);
-	/* Too many to be copied: the child would keep what other threads hold for their shells. */
-	ours = (!actions || actions->__used <= MAX_ACTIONS) &&
-	       combine(actions, fds, first, alloca(room_for(actions)), &combined);
+	/* Too many to be copied: the child would keep what other threads hold for their shells.
+	 * Without the adders it is another libc, whose actions are unlike these. */
+	ours = (first >= 0 || shell_open() >= 0) && !shim_filtered && find_adders(&add) &&
+	       (!actions || actions->__used <= MAX_ACTIONS);
+	if (ours) {
+		vector = room_for(actions);
+		room = vector;
+		if (first >= 0)
+			room += (e.n + 2) * sizeof(char *) + handover_room(&e);
+		memory = room <= MAX_STACK ? alloca(room) : map(room);
+		ours = memory && combine(actions, &add, fds, first, memory, &combined);
+	}
 	if (ours && first >= 0) {
-		char **vector = alloca((e.n + 2) * sizeof(*vector)),
-		     *entry = alloca(handover_room(&e));
+		char **list = (char **)(void *)(memory + vector);
+		char *entry = (char *)(list + e.n + 2);
 
 		handover_preload(&e, first, entry);
-		handover_fill(&e, entry, vector);
-		envp = vector;
+		handover_fill(&e, entry, list);
+		envp = list;
 	}
 	r = real(pid, path, ours ? &combined : actions, attr, argv, envp);
+	if (memory && room > MAX_STACK)
+		(void)raw_call(SYS_munmap, memory, room);
 	if (asked)
 		handover_close(fds, SHIM_FDS);
 	handover_remove(first);

@@ -174,6 +174,11 @@ static void *live(void *arg)
 	struct birth b = begin(arg);
 	void *volatile result;
 
+	if (!shim_has_cleanup()) {
+		result = b.function(b.arg);
+		at_end(NULL);
+		return result;
+	}
 	pthread_cleanup_push(at_end, NULL);
 	result = b.function(b.arg);
 	pthread_cleanup_pop(1);
@@ -185,6 +190,11 @@ static int live_c11(void *arg)
 	struct birth b = begin(arg);
 	volatile int result;
 
+	if (!shim_has_cleanup()) {
+		result = b.c11_function(b.arg);
+		at_end(NULL);
+		return result;
+	}
 	pthread_cleanup_push(at_end, NULL);
 	result = b.c11_function(b.arg);
 	pthread_cleanup_pop(1);

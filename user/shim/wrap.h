@@ -83,6 +83,16 @@ void shim_resolve(void) __attribute__((visibility("hidden")));
 		__atomic_load_n(&shim_real.name, __ATOMIC_RELAXED);                           \
 	}))
 
+/* pthread_cleanup_push is made of these. musl's programs, which lack them, would not start: there
+ * a thread that is cancelled, or calls pthread_exit, passes over what is ours. */
+#pragma weak __pthread_register_cancel
+#pragma weak __pthread_unregister_cancel
+
+static inline bool shim_has_cleanup(void)
+{
+	return __pthread_register_cancel != NULL;
+}
+
 static inline bool shim_taken(int result)
 {
 	return result == 0 || result == EOWNERDEAD;

@@ -21,6 +21,12 @@ static void come_back(void *arg)
 	do {                                                   \
 		struct wait wait = {shim_before_wait(), true}; \
                                                                \
+		if (!shim_has_cleanup()) {                     \
+			(result) = (call);                     \
+			wait.credit = (ended);                 \
+			come_back(&wait);                      \
+			break;                                 \
+		}                                              \
 		pthread_cleanup_push(come_back, &wait);        \
 		(result) = (call);                             \
 		wait.credit = (ended);                         \
