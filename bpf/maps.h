@@ -21,9 +21,13 @@ struct abi_global global __weak SEC(".bss") = {};
 const volatile abi_u32 n_latencies __weak SEC(".rodata") = 0;
 
 /* What is known of a thread. Who may write what, and when:
- *   clock.local and account  the thread's own interrupt or pause, its waker while it is blocked,
- * the switch that puts it on a CPU: never two at once but for own interrupt against own pause,
- * hence atomic adds wait.blocked_at          set when switched out, taken (exchanged) by the waker
+ *
+ * clock.local and account: the thread's own interrupt or pause, its waker while it is blocked, the
+ * switch that puts it on a CPU. Never two at once but for own interrupt against own pause, hence
+ * atomic adds.
+ *
+ * wait.blocked_at: set when switched out, taken (exchanged) by the waker.
+ *
  * Everything else belongs to the CPU that runs the thread or switches it. */
 struct thread {
 	struct clock clock;

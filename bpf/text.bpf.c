@@ -6,6 +6,7 @@
  * The place of a probe in the process follows from mm->start_code, which is set for the main
  * executable alone: copies of libraries are not recognised. */
 #include "bpf/kernel.h"
+#include "shared/abi.h"
 #include "shared/text.h"
 
 #include <bpf/bpf_core_read.h>
@@ -13,11 +14,21 @@
 #include <bpf/bpf_tracing.h>
 
 #define SIGTRAP 5
+#define SI_KERNEL 0x80
 #define PAGE_MASK (~4095ULL)
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
+struct super_block {
+	unsigned int s_dev;
+};
+
+struct kernel_siginfo {
+	int si_code;
+};
+
 struct inode {
+	struct super_block *i_sb;
 	unsigned long i_ino;
 	long long i_size;
 };
@@ -46,28 +57,56 @@ struct {
 	__type(value, u8);
 } text_sites SEC(".maps");
 
+/* The session's, which has all processes in scope, unless there can be no more than one. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct abi_proc);
+} text_procs SEC(".maps");
+
+const volatile unsigned int text_only = 0; /* that one process */
+
 /* The last process that ran into a breakpoint of ours in a copy; 0: none. */
 unsigned int text_died = 0;
 
-/* The kernel sends it to the running thread, whose instruction pointer is behind the breakpoint. */
+static __always_inline bool is_in_scope(u32 tgid)
+{
+	struct abi_proc *p;
+
+	if (text_only)
+		return tgid == text_only;
+	p = bpf_map_lookup_elem(&text_procs, &tgid);
+	return p && p->flags & ABI_PROC_IN;
+}
+
+/* The kernel sends it to the running thread, whose instruction pointer is behind the breakpoint.
+ * Another process than those in scope could have a breakpoint at the same place, by ptrace, and
+ * have it said that the program runs on a copy. */
 SEC("tp_btf/signal_generate")
-int BPF_PROG(text_trap, int signal, void *info, struct task_struct *to)
+int BPF_PROG(text_trap, int signal, struct kernel_siginfo *info, struct task_struct *to)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct text_site site = {};
 	struct mm_struct *mm;
 	struct inode *inode;
 
-	if (signal != SIGTRAP || to != task)
+	if (signal != SIGTRAP || to != task || !is_in_scope(task->tgid) ||
+	    BPF_CORE_READ(info, si_code) != SI_KERNEL)
 		return 0;
 	mm = BPF_CORE_READ((struct task_struct___text *)task, mm);
 	inode = BPF_CORE_READ(mm, exe_file, f_inode);
+	site.device = BPF_CORE_READ(inode, i_sb, s_dev);
 	site.inode = BPF_CORE_READ(inode, i_ino);
 	site.size = BPF_CORE_READ(inode, i_size);
 	site.place = BPF_CORE_READ((struct pt_regs *)bpf_task_pt_regs(task), ip) - 1 -
 		     (BPF_CORE_READ(mm, start_code) & PAGE_MASK);
-	if (bpf_map_lookup_elem(&text_sites, &site))
-		text_died = (unsigned int)task->tgid;
+	if (!bpf_map_lookup_elem(&text_sites, &site)) {
+		site.device = 0;
+		if (!bpf_map_lookup_elem(&text_sites, &site))
+			return 0;
+	}
+	text_died = (unsigned int)task->tgid;
 	return 0;
 }
 

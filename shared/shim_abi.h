@@ -12,11 +12,16 @@
 #endif
 
 /* The target inherits three descriptors, numbered n, n+1, n+2, and LD_PRELOAD ends in
- * "/proc/self/fd/<n>": n    the shim itself (memfd), with struct shim_launch at its end; sealed n+1
- * struct shim_page (memfd), mapped read-write; its length is sealed n+2  the BPF map of struct
- * shim_slot (array of SHIM_ENTRIES), mapped read-write The shim takes them only if they are those
- * that shim_launch (shared/shim_launch.h) names. It maps n+1 and n+2, then closes all three and
- * takes itself out of LD_PRELOAD, before main. */
+ * "/proc/self/fd/<n>":
+ *
+ *   n    the shim itself (memfd), with struct shim_launch at its end; sealed
+ *
+ *   n+1  struct shim_page (memfd), mapped read-write; its length is sealed
+ *
+ *   n+2  the BPF map of struct shim_slot (array of SHIM_ENTRIES), mapped read-write
+ *
+ * The shim takes them only if they are those that shim_launch (shared/shim_launch.h) names. It maps
+ * n+1 and n+2, then closes all three and takes itself out of LD_PRELOAD, before main. */
 #define SHIM_FDS 3
 
 /* What the shim asks the controller, a byte on a socket of its own for each; the answer is a byte.
@@ -62,8 +67,8 @@ struct shim_slot {
 	unsigned long long spun_ns; /* shim adds: of paid_ns, the time in which it kept the CPU */
 	/* any mode: */
 	unsigned long long raised_at;	/* ledger writes before the signal: when it raised it, on
-					 * CLOCK_MONOTONIC of the thread's time   namespace. From there
-					 * on the thread executes nothing of its own */
+					 * CLOCK_MONOTONIC of the thread's time namespace. From
+					 * there on the thread executes nothing of its own */
 	unsigned long long delivery_ns; /* shim adds: of paid_ns, what passed from there to the
 					   handler's first instruction */
 };

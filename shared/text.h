@@ -5,8 +5,10 @@
 #define TEXT_SITES 65536
 
 struct text_site {
-	unsigned long long inode, size; /* of the executable */
+	unsigned long long device; /* of the executable, as the kernel writes it; 0: its file system
+				    * tells another one than it has */
+	unsigned long long inode, size;
 	unsigned long long place; /* from the page that its code begins in, in the numbering of its
 				     addresses */
 };
-_Static_assert(sizeof(struct text_site) == 24, "text_site");
+_Static_assert(sizeof(struct text_site) == 32, "text_site");

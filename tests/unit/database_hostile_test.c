@@ -348,6 +348,73 @@ static void command(const char *form, const char *a, const char *b)
 	assert_int_equal(system(text), 0);
 }
 
+/* Of a file without build id. */
+static struct counts counts_without_id(unsigned int i)
+{
+	const uint64_t prime = 0x100000001b3;
+	uint64_t hash = 0xcbf29ce484222325;
+	struct counts c = counts_of(HOUR(0), 1000, "");
+
+	for (const char *p = c.image.path; *p; p++)
+		hash = (hash ^ (unsigned char)*p) * prime;
+	c.image.inode = i;
+	c.image.changed_ns = (hash ^ i) * prime; /* FNV-1a over all three is 0 */
+	count(&c, "a", 64, 1);
+	return c;
+}
+
+static int is_counts(const struct dirent *entry)
+{
+	return strstr(entry->d_name, ".counts") != NULL;
+}
+
+/* A user can set the time at which a file was changed. Were the names to collide, each file would
+ * be read for each image. */
+static void names_of_images_do_not_collide(void **state)
+{
+	struct database *d = writer(0);
+	struct dirent **all;
+	char name[192];
+	int n;
+
+	(void)state;
+	for (unsigned int i = 0; i < 100; i++) {
+		struct counts c = counts_without_id(i);
+
+		assert_int_equal(add(d, &c), 0);
+	}
+	assert_int_equal(total(), 100);
+	(void)snprintf(name, sizeof(name), "%s/" HOUR_0, path);
+	n = scandir(name, &all, is_counts, alphasort);
+	assert_int_equal(n, 100);
+	for (int i = 0; i < n; i++) {
+		assert_string_equal(strstr(all[i]->d_name, "-u1000"), "-u1000.counts");
+		free(all[i]);
+	}
+	free((void *)all);
+	database_close(d);
+}
+
+static void few_files_of_others_are_read(void **state)
+{
+	struct database *d = writer(0);
+	struct counts c;
+	char name[64];
+
+	(void)state;
+	assert_int_equal(add_one(d, HOUR(0), 0, "aa", 1), 0);
+	for (unsigned int i = 0; i < 16; i++) {
+		(void)snprintf(name, sizeof(name), HOUR_0 "/bb-%u.counts", i);
+		command("cp '%s/%s' '%s/%s'", HOUR_0 "/aa.counts", i ? name : HOUR_0 "/bb.counts");
+	}
+	assert_int_equal(add_one(d, HOUR(0), 0, "bb", 1), -E2BIG);
+	command("rm '%s/%s'; : '%s/%s'", HOUR_0 "/bb-15.counts", "");
+	c = counts_of(HOUR(0), 0, "bb");
+	count(&c, "a", 64, 1);
+	assert_int_equal(add(d, &c), 0);
+	database_close(d);
+}
+
 /* Each of these has counts of its own, and would hide the hour if it were taken. */
 static void epochs_are_hours_and_days(void **state)
 {
@@ -519,12 +586,20 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(names_without_end),	  TEST(files_without_end),
-		TEST(places_without_end),	  TEST(a_full_file_has_a_next_one),
-		TEST(small_files_take_blocks),	  TEST(builds_of_two_owners_are_two),
-		TEST(epochs_are_hours_and_days),  TEST(files_are_of_their_epoch),
-		TEST(a_day_hides_no_hour),	  TEST(only_files_are_opened),
-		TEST(another_version_is_refused), TEST(complaints_end),
+		TEST(names_without_end),
+		TEST(files_without_end),
+		TEST(places_without_end),
+		TEST(a_full_file_has_a_next_one),
+		TEST(small_files_take_blocks),
+		TEST(builds_of_two_owners_are_two),
+		TEST(epochs_are_hours_and_days),
+		TEST(files_are_of_their_epoch),
+		TEST(a_day_hides_no_hour),
+		TEST(only_files_are_opened),
+		TEST(another_version_is_refused),
+		TEST(complaints_end),
+		TEST(names_of_images_do_not_collide),
+		TEST(few_files_of_others_are_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

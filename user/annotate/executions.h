@@ -5,10 +5,13 @@
  * proportions within a window stay exact, because the program passes the same places in the same
  * order at any speed. So places are sorted into levels by how often they are passed:
  *
- *   last level      Probes at rare places alone. They hardly slow the program down: a place's rate
- * is its hits over the CPU time. level before    Probes at those, and at places up to some 50 times
- * as frequent. The rates of these follow from the proportion to the rare ones.
- *   ...             and so on, to level 0, which has probes at all places.
+ * Last level: probes at rare places alone. They hardly slow the program down: a place's rate is its
+ * hits over the CPU time.
+ *
+ * Level before: probes at those, and at places up to some 50 times as frequent. The rates of these
+ * follow from the proportion to the rare ones.
+ *
+ * ... and so on, to level 0, which has probes at all places.
  *
  * A window begins at a random moment. In a program with phases, each phase gets windows by the time
  * that it lasts, not by how much it executes, and a window of the first levels is too short to see

@@ -9,14 +9,19 @@
 #include "shared/raw_call.h"
 
 #include <dlfcn.h>
-#include <limits.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #define KEPT "COZBPF_" /* before the names of variables that the program is to have */
+/* Names the process that wrote such variables for itself; to execute a program keeps the number. */
+#define KEPT_BY KEPT "KEPT_BY="
 #define CLOCK_SLACK_NS NSEC_PER_SEC
 
 /* A variable that has the loader load libraries first, with some in it. */
@@ -30,25 +35,57 @@ static bool loads_first(const char *entry)
 	return false;
 }
 
-/* Becomes the same program without such libraries, if there are any. */
+/* Becomes the same program without such libraries, if there are any. What runs is executed, not
+ * what has its path by now. */
 static void shed_libraries(char **argv)
 {
-	char path[PATH_MAX], *kept;
-	ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
+	int self = open("/proc/self/exe", O_PATH | O_CLOEXEC);
+	char *by = NULL, **with = NULL;
+	size_t n = 0, kept = 0;
 	bool any = false;
 
-	for (char **e = environ; e && *e; e++) {
-		if (!loads_first(*e))
-			continue;
-		if (n <= 0 || asprintf(&kept, KEPT "%s", *e) < 0)
-			return;
-		*e = kept;
-		any = true;
-	}
-	if (!any)
+	while (environ && environ[n])
+		n++;
+	with = calloc(n + 2, sizeof(*with));
+	if (self < 0 || !with || asprintf(&by, KEPT_BY "%d", (int)getpid()) < 0)
 		return;
-	path[n] = '\0';
-	(void)execv(path, argv);
+	for (size_t i = 0; i < n; i++) {
+		char *entry = environ[i];
+
+		if (strncmp(entry, KEPT, strlen(KEPT)) == 0 && loads_first(entry + strlen(KEPT)))
+			continue; /* not ours, and would be taken for it */
+		if (loads_first(entry)) {
+			if (asprintf(&entry, KEPT "%s", environ[i]) < 0)
+				return;
+			any = true;
+		}
+		with[kept++] = entry;
+	}
+	with[kept] = by;
+	if (any)
+		(void)syscall(SYS_execveat, self, "", argv, with, AT_EMPTY_PATH);
+	(void)close(self);
+	free(by);
+	free((void *)with);
+}
+
+/* Did this process write the variables that begin with KEPT? Takes the word of that away. */
+static bool kept_some(void)
+{
+	char by[sizeof(KEPT_BY) + 16];
+	bool is = false;
+
+	(void)snprintf(by, sizeof(by), KEPT_BY "%d", (int)getpid());
+	for (char **e = environ; e && *e;) {
+		if (strncmp(*e, KEPT_BY, strlen(KEPT_BY)) != 0) {
+			e++;
+			continue;
+		}
+		is = is || strcmp(*e, by) == 0;
+		for (char **next = e; *next; next++)
+			next[0] = next[1];
+	}
+	return is;
 }
 
 static bool is_honest(clockid_t clock)
@@ -65,10 +102,15 @@ static bool is_honest(clockid_t clock)
 int environment_shed(char **argv)
 {
 	Dl_info library = {0};
+	bool kept;
 
 	shed_libraries(argv);
+	kept = kept_some();
+	/* Of what is executed by its descriptor, this is the descriptor's number. */
+	if (kept)
+		(void)prctl(PR_SET_NAME, program_invocation_short_name);
 	/* As they were, at their places: a program can see the order. */
-	for (char **e = environ; e && *e; e++)
+	for (char **e = environ; kept && e && *e; e++)
 		if (strncmp(*e, KEPT, strlen(KEPT)) == 0 && loads_first(*e + strlen(KEPT)))
 			*e += strlen(KEPT);
 	if (is_honest(CLOCK_MONOTONIC) && is_honest(CLOCK_REALTIME))

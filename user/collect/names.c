@@ -184,6 +184,13 @@ static uint32_t owner_of(const struct opened_file *o)
 	return o->is_nosuid && o->st.st_uid == 0 ? COUNTS_NOBODY : o->st.st_uid;
 }
 
+/* Of a file that was not opened: a FUSE server says of its files what it likes, and would have
+ * other users' part of the database used up. */
+static uint32_t owner_unopened(const struct collect_file *f)
+{
+	return f->is_fuse || f->owner == 0 ? COUNTS_NOBODY : f->owner;
+}
+
 static int learn(struct names *n, struct collect_bpf *skel, const struct collect_news *news)
 {
 	_cleanup_close_ int fd = -1;
@@ -290,7 +297,7 @@ int names_complete(struct names *n, struct collect_bpf *skel)
 
 		last_file = &file;
 		if (bpf_map_lookup_elem(images, &file, &i) == 0 && !image_at(n, i.id))
-			r = set_image(n, i.id, &file, file.owner ? file.owner : COUNTS_NOBODY,
+			r = set_image(n, i.id, &file, owner_unopened(&file),
 				      strndup(i.name, sizeof(i.name)), strdup(""));
 	}
 	while (r == 0 && bpf_map_get_next_key(whos, last_process, &process) == 0) {

@@ -4,10 +4,12 @@
 #include "database/private.h"
 
 #include "base/array.h"
+#include "base/cleanup.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <lzma.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,6 +18,7 @@
 #define ROOT_PART 32
 #define USERS_PART 128
 #define USER_PART 512
+#define HASH_BYTES 20 /* of the 32 that there are */
 #define LEAST_BYTES (64ULL << 10)
 
 void database_bound(struct database *d, uint64_t most_bytes)
@@ -90,10 +93,38 @@ int budget_take(struct database *d, int epoch_fd, const char *epoch, uint32_t ow
 	return 0;
 }
 
-void file_name(const struct counts_image *i, int turn, char *ret, size_t size)
+/* Users choose all of this: with a hash of which they can find collisions they would have many
+ * images' files called alike, each of which has to be read in order to find the one that is meant.
+ * SHA-256 is what liblzma computes as the check of a block. */
+static int hash_of(const struct counts_image *i, char ret[2 * HASH_BYTES + 1])
+{
+	lzma_block block = {.check = LZMA_CHECK_SHA256};
+	lzma_filter filters[LZMA_FILTERS_MAX + 1] = {{.id = LZMA_VLI_UNKNOWN}};
+	_cleanup_free_ char *text = NULL;
+	_cleanup_free_ uint8_t *coded = NULL;
+	size_t room, at = 0;
+	int n = asprintf(&text, "%llu %llu %s", (unsigned long long)i->inode,
+			 (unsigned long long)i->changed_ns, i->path);
+
+	if (n < 0) {
+		text = NULL;
+		return -ENOMEM;
+	}
+	block.filters = filters;
+	room = lzma_block_buffer_bound((size_t)n);
+	coded = room ? malloc(room) : NULL;
+	if (!coded || lzma_block_uncomp_encode(&block, (const uint8_t *)text, (size_t)n, coded, &at,
+					       room) != LZMA_OK)
+		return -ENOMEM;
+	for (size_t k = 0; k < HASH_BYTES; k++)
+		(void)snprintf(ret + 2 * k, 3, "%02x", block.raw_check[k]);
+	return 0;
+}
+
+int file_name(const struct counts_image *i, int turn, char *ret, size_t size)
 {
 	const char *kind = counts_kind_name(i->kind);
-	uint64_t hash = 0xcbf29ce484222325; /* FNV-1a */
+	char hash[2 * HASH_BYTES + 1];
 	int length = kind ? (int)strlen(kind) - 2 : 0;
 	char owner[16] = "", suffix[16] = "";
 
@@ -105,14 +136,12 @@ void file_name(const struct counts_image *i, int turn, char *ret, size_t size)
 		(void)snprintf(ret, size, "%.*s%s%s%s%s" DATABASE_ENDING, length,
 			       kind ? kind + 1 : "", kind && *i->build_id ? "-" : "", i->build_id,
 			       owner, suffix);
-		return;
+		return 0;
 	}
-	for (const char *p = i->path; *p; p++)
-		hash = (hash ^ (unsigned char)*p) * 0x100000001b3;
-	hash = (hash ^ i->inode) * 0x100000001b3;
-	hash = (hash ^ i->changed_ns) * 0x100000001b3;
-	(void)snprintf(ret, size, "path-%016llx%s%s" DATABASE_ENDING, (unsigned long long)hash,
-		       owner, suffix);
+	if (hash_of(i, hash) < 0)
+		return -ENOMEM;
+	(void)snprintf(ret, size, "path-%s%s%s" DATABASE_ENDING, hash, owner, suffix);
+	return 0;
 }
 
 uint32_t file_name_owner(const char *name)

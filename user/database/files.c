@@ -15,7 +15,8 @@
 #define FULL_BYTES (512 << 10)
 /* Reading a file takes up to forty times its bytes. */
 #define LARGEST_BYTES (4 << 20)
-#define MOST_NAMES 10000 /* of files of one image, and of images that are called alike */
+#define MOST_NAMES 10000 /* of files of one image */
+#define MOST_OTHERS 16	 /* files that are called like one of the image and are none of its own */
 
 static int read_bytes(int fd, unsigned char **ret, size_t *ret_n)
 {
@@ -124,7 +125,8 @@ static int write_whole(struct database *d, int epoch_fd, const char *name,
 }
 
 /* Adds @c to the file @name of the epoch that is @old_bytes long (-1: there is none); @n: the bytes
- * of @c alone. -EAGAIN: it is not for @c. */
+ * of @c alone. -EAGAIN: it is full. -EXDEV: it is no file of this
+ * image. */
 static int add_to_file(struct database *d, int epoch_fd, const char *epoch, const char *name,
 		       int64_t old_bytes, const struct counts *c, const unsigned char *bytes,
 		       size_t n)
@@ -140,7 +142,7 @@ static int add_to_file(struct database *d, int epoch_fd, const char *epoch, cons
 			database_left_out(d, epoch, name, why.text);
 		if (r == -EINVAL || r == -ENOENT ||
 		    (r == 0 && !counts_same_image(&old.image, &c->image)))
-			return -EAGAIN;
+			return -EXDEV;
 		if (r == 0)
 			r = counts_merge(&old, c);
 		if (r == 0 && counts_samples(&old) > COUNTS_MOST_SAMPLES)
@@ -170,6 +172,7 @@ int database_add_to(struct database *d, int epoch_fd, const char *epoch, struct 
 	_cleanup_free_ unsigned char *bytes = NULL;
 	char name[NAME_MAX + 1] = "";
 	size_t n = 0;
+	unsigned int others = 0;
 	int r = counts_bound_who(c);
 
 	if (r == 0)
@@ -179,7 +182,9 @@ int database_add_to(struct database *d, int epoch_fd, const char *epoch, struct 
 	for (int turn = 0; r == 0 && turn < MOST_NAMES; turn++) {
 		struct stat st = {.st_size = -1};
 
-		file_name(&c->image, turn, name, sizeof(name));
+		r = file_name(&c->image, turn, name, sizeof(name));
+		if (r < 0)
+			break;
 		if (fstatat(epoch_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 && errno != ENOENT)
 			r = -errno;
 		else if (st.st_size >= 0 && st.st_size + (int64_t)n > FULL_BYTES)
@@ -188,6 +193,9 @@ int database_add_to(struct database *d, int epoch_fd, const char *epoch, struct 
 			r = add_to_file(d, epoch_fd, epoch, name, st.st_size, c, bytes, n);
 		if (r == 0)
 			return 0;
+		/* Each of the others was read for nothing. */
+		if (r == -EXDEV)
+			r = ++others < MOST_OTHERS ? 0 : -E2BIG;
 		r = r == -EAGAIN ? 0 : r;
 	}
 	if (r == 0)

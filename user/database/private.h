@@ -40,8 +40,9 @@ struct database {
 #define DATABASE_ENDING ".counts"
 #define DATABASE_PROFILE ".jsonl"
 #define DATABASE_INODE_BYTES 1024
-#define DATABASE_ASIDE ".new-" /* begins the names of files and directories that are not finished \
-				*/
+#define DATABASE_ASIDE                                                             \
+	".new-" /* begins the names of files and directories that are not finished \
+		 */
 
 /* Tells once that @epoch/@name (or @name, if @epoch is NULL) is left out. */
 void database_left_out(struct database *d, const char *epoch, const char *name, const char *why);
@@ -91,7 +92,7 @@ static inline uint64_t database_cost(int64_t size)
 int budget_take(struct database *d, int epoch_fd, const char *epoch, uint32_t owner, int64_t before,
 		int64_t size);
 /* What a file of an image is called: by its build id, else by a hash of what distinguishes it; with
- * its owner, and the number @turn if that is not 0. */
-void file_name(const struct counts_image *i, int turn, char *ret, size_t size);
+ * its owner, and the number @turn if that is not 0. -ENOMEM. */
+int file_name(const struct counts_image *i, int turn, char *ret, size_t size);
 /* The owner that such a name says. */
 uint32_t file_name_owner(const char *name);

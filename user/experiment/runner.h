@@ -36,7 +36,7 @@ struct runner_options {
 		what; /* a bit for each kind of wait that may be drawn (base/waits.h), bit 0 for
 		       * execution; 0: execution, and the kinds that take a good part of the run */
 	double most_slowdown;  /* the global delay grows by no more than this share of the time of
-				* bursts and rests, and in one experiment of a  minute; 0: without
+				* bursts and rests, and in one experiment of a minute; 0: without
 				* bounds */
 	double fixed_speedup;  /* negative: random */
 	const double *grid;    /* speedups to draw from, each in (0,1] */

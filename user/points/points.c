@@ -58,8 +58,6 @@ int points_open(struct points *ps, const struct points_options *o, struct cozbpf
 		return fail(e, ENOMEM, "out of memory");
 	skel->rodata->config.has_sampled = (o->needs & POINTS_NEED_SAMPLED) != 0;
 	choose_programs(ps);
-	if (o->slow_probes || o->needs & POINTS_NEED_PROBES)
-		(void)text_open(&ps->text);
 	return latency_configure(ps, e);
 }
 

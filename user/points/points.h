@@ -105,6 +105,7 @@ struct points {
 	bool taken[SHIM_MAX_COUNTERS]; /* those that belong to a point */
 	struct point all[ABI_MAX_POINTS];
 	size_t n;
+	bool text_tried;
 	struct text *text; /* watches for programs that end with probes in a copy of their code, or
 			      NULL */
 	size_t n_exits;	   /* entries of BPF's table that are in use */

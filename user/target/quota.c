@@ -214,7 +214,9 @@ static void look_up(struct quotas *q, const struct hierarchy *h, const char *pat
 	char whole[PATH_MAX];
 	char *slash;
 
-	if (strncmp(path, h->root, root) != 0 || strncmp(path + root, "/..", 3) == 0)
+	/* Of "/ab", "/a" is no directory above; of "/..", nothing is mounted there. */
+	if (strncmp(path, h->root, root) != 0 || (path[root] && path[root] != '/') ||
+	    strncmp(path + root, "/..", 3) == 0)
 		return;
 	if (snprintf(whole, sizeof(whole), "%s%s", h->mount, path + root) >= (int)sizeof(whole))
 		return;
