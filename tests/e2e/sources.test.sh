@@ -11,13 +11,13 @@ source "$(dirname -- "${BASH_SOURCE[0]}")/helpers.sh"
 cd "$tmp" || exit 1
 chmod 711 .
 
-# Program NAME, whose functions seem to come from the file NAME.txt.
-make_program() { # NAME
+# Program NAME, whose functions seem to come from the file NAME.txt of DIRECTORY.
+make_program() { # NAME [DIRECTORY]
 	cat >"$1.c" <<C
 #include <stdint.h>
 static volatile uint64_t sink;
 __attribute__((noinline)) void progress(void) { __asm__ volatile(""); }
-# 3 "$tmp/$1.txt"
+# 3 "${2:-$tmp}/$1.txt"
 __attribute__((noinline)) static void hot(void) { for (int i = 0; i < 100000; i++) { sink += (uint64_t)i; } }
 # 9 "$tmp/$1.c"
 int main(void) { for (;;) { hot(); progress(); } }
@@ -35,6 +35,16 @@ chown 1:1 own.txt
 mkfifo -m 666 pipe.txt
 # The program is another user's at times: that is not whose rights count.
 chown 1:1 own
+
+# What anybody could read, below a directory of root's where a process of root's is at work.
+mkdir -m 700 secret
+mkdir -m 755 secret/work
+for i in 1 2 3 4 5; do echo "text-of-link $i"; done >secret/work/link.txt
+chmod 644 secret/work/link.txt
+(cd secret/work && exec sleep 600) &
+at_work=$!
+disown
+make_program link "/proc/$at_work/cwd" || exit 1
 
 # All ways to show the source of NAME, as SUDO (nothing: root itself): what was shown of the file.
 shown() { # NAME [UID]
@@ -69,3 +79,5 @@ expect 'what anybody can read is' "$everywhere" public
 expect 'a user sees what only that user can read' "$everywhere" own 1
 expect 'and nothing of root' '' root 1
 expect 'a pipe is not opened' '' pipe
+expect 'nor what only a link of another process'\''s leads to' '' link
+expect 'not for a user either' '' link 1

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/magic.h>
+#include <linux/openat2.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/fsuid.h>
@@ -18,7 +19,7 @@
 #define CONFIGFS_MAGIC 0x62656570
 #define NOBODY 65534
 
-static struct file_rights usual, invoker;
+static struct file_rights usual, invoker, reader;
 static bool has_invoker;
 
 /* File systems whose regular files are made by the kernel. */
@@ -38,9 +39,11 @@ static bool is_kernels(const struct statfs *fs)
 	return false;
 }
 
-static int check_and_open(int directory, const char *path, int flags, bool pipes)
+/* @resolve: of openat2. */
+static int check_and_open(int directory, const char *path, int flags, uint64_t resolve, bool pipes)
 {
-	_cleanup_close_ int fd = openat(directory, path, O_PATH | O_CLOEXEC | flags);
+	struct open_how how = {.flags = (uint64_t)(O_PATH | O_CLOEXEC | flags), .resolve = resolve};
+	_cleanup_close_ int fd = (int)syscall(SYS_openat2, directory, path, &how, sizeof(how));
 	char link[64];
 	struct statfs fs;
 	struct stat st;
@@ -69,6 +72,11 @@ static bool set_rights(const struct file_rights *r)
 	return (gid_t)setfsgid((gid_t)-1) == r->gid && (uid_t)setfsuid((uid_t)-1) == r->uid;
 }
 
+static uint64_t resolve_of(const struct file_rights *as)
+{
+	return as && as->plain_path ? RESOLVE_NO_MAGICLINKS : 0;
+}
+
 static int open_as(const char *path, const struct file_rights *as)
 {
 	struct file_rights own = {.uid = geteuid(), .gid = getegid()};
@@ -77,7 +85,7 @@ static int open_as(const char *path, const struct file_rights *as)
 	if (n < 0) /* more, which could not be restored */
 		return -EPERM;
 	own.n_groups = (uint32_t)n;
-	r = set_rights(as) ? check_and_open(AT_FDCWD, path, 0, false) : -EPERM;
+	r = set_rights(as) ? check_and_open(AT_FDCWD, path, 0, resolve_of(as), false) : -EPERM;
 	if (!set_rights(&own))
 		abort(); /* all that follows would be done as somebody else */
 	return r;
@@ -92,7 +100,7 @@ int open_file(const char *path, const struct file_rights *as)
 	int r;
 
 	if (!as || (root && as->uid == 0))
-		return check_and_open(AT_FDCWD, path, 0, false);
+		return check_and_open(AT_FDCWD, path, 0, resolve_of(as), false);
 	if (syscall(SYS_capget, &header, own) < 0)
 		return -EPERM;
 	memcpy(less, own, sizeof(less));
@@ -101,7 +109,7 @@ int open_file(const char *path, const struct file_rights *as)
 	less[0].effective &= ~(1U << CAP_DAC_OVERRIDE | 1U << CAP_DAC_READ_SEARCH);
 	if (syscall(SYS_capset, &header, less) < 0)
 		return -EPERM;
-	r = root ? open_as(path, as) : check_and_open(AT_FDCWD, path, 0, false);
+	r = root ? open_as(path, as) : check_and_open(AT_FDCWD, path, 0, resolve_of(as), false);
 	if (syscall(SYS_capset, &header, own) < 0)
 		abort();
 	return r;
@@ -109,12 +117,12 @@ int open_file(const char *path, const struct file_rights *as)
 
 int open_file_or_pipe(const char *path)
 {
-	return check_and_open(AT_FDCWD, path, 0, true);
+	return check_and_open(AT_FDCWD, path, 0, 0, true);
 }
 
 int open_file_at(int directory, const char *name)
 {
-	return check_and_open(directory, name, O_NOFOLLOW, false);
+	return check_and_open(directory, name, O_NOFOLLOW, 0, false);
 }
 
 /* Of such a file system the kernel tells others the type, and nothing else; below its root not even
@@ -219,9 +227,13 @@ const struct file_rights *file_rights_invoker(void)
 
 const struct file_rights *file_rights_reader(void)
 {
-	static const struct file_rights nobody = {.uid = NOBODY, .gid = NOBODY};
+	static const struct file_rights nobody = {.uid = NOBODY, .gid = NOBODY, .plain_path = true};
 
-	return file_rights_invoker()->uid == 0 ? &nobody : &invoker;
+	if (file_rights_invoker()->uid == 0)
+		return &nobody;
+	reader = invoker;
+	reader.plain_path = true;
+	return &reader;
 }
 
 const struct file_rights *file_rights_usual(void)

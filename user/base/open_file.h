@@ -17,7 +17,12 @@ struct file_rights {
 	gid_t gid;
 	uint32_t n_groups;
 	gid_t groups[FILE_RIGHTS_GROUPS];
+	bool plain_path; /* /proc/PID/cwd, root, fd and their like lead nowhere: -ELOOP */
 };
+
+/* How much of a text is read ahead when another process opens it, so that reading it does not wait;
+ * and so no more of one is read. */
+#define FILE_TEXT_MAX (4UL << 20)
 
 /* Opens @path for reading. The file is looked at before it is opened (O_PATH): opening a device can
  * have effects, and files of /proc, /sys and their like are made by the kernel when they are read.
@@ -50,5 +55,7 @@ const struct file_rights *file_rights_usual(void);
 void file_rights_set_invoker(uid_t uid, gid_t gid, const gid_t *groups, size_t n_groups);
 const struct file_rights *file_rights_invoker(void);
 /* For text that is shown and written where others may read it, such as sources, which debug
- * information names by any path: the invoking user's, or nobody's if that is root. */
+ * information names by any path: the invoking user's, or nobody's if that is root. Such a path
+ * follows no link of another process's (/proc/PID/cwd): our capabilities would open what the
+ * directories above it keep from that user. */
 const struct file_rights *file_rights_reader(void);

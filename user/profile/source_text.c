@@ -2,6 +2,7 @@
 #include "profile/source_text.h"
 
 #include "base/cleanup.h"
+#include "base/open_file.h"
 #include "base/utf8.h"
 
 #include <errno.h>
@@ -10,8 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MOST_BYTES (4UL << 20) /* of a file */
-#define AROUND 5	       /* lines before and after */
+#define AROUND 5 /* lines before and after */
 #define MOST_COLUMNS 200
 
 /* A file's text, while lines of it are taken: locations are in order, so that those of one file
@@ -39,14 +39,14 @@ unsigned long source_line_number(const char *location, size_t *ret_file)
 	return strtoul(digits, NULL, 10);
 }
 
-/* What can be read of @fd, up to MOST_BYTES. NULL: nothing, or more. */
+/* What can be read of @fd, up to FILE_TEXT_MAX. NULL: nothing, or more. */
 static char *read_all(int fd, size_t *ret)
 {
 	char *bytes;
 	struct stat st;
 	size_t n = 0;
 
-	if (fstat(fd, &st) || st.st_size <= 0 || (unsigned long)st.st_size > MOST_BYTES)
+	if (fstat(fd, &st) || st.st_size <= 0 || (unsigned long)st.st_size > FILE_TEXT_MAX)
 		return NULL;
 	bytes = malloc((size_t)st.st_size);
 	for (ssize_t got; bytes && n < (size_t)st.st_size; n += (size_t)got) {

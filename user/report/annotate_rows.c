@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #define DEFAULT_WIDTH 100
-#define MOST_SOURCE (4U << 20)
 #define MOST_WORTH 3 /* lines that the notes speak of */
 #define WORTH_AT 1   /* of analysis_curve_speedups */
 #define LONG_BLOCK 100
@@ -52,7 +51,7 @@ static char *read_source(const char *path)
 	char *text;
 	ssize_t n;
 
-	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size > MOST_SOURCE)
+	if (fd < 0 || fstat(fd, &st) < 0 || (unsigned long)st.st_size > FILE_TEXT_MAX)
 		return NULL;
 	text = malloc((size_t)st.st_size + 1);
 	n = text ? read(fd, text, (size_t)st.st_size) : -1;

@@ -56,14 +56,15 @@ static void read_ahead(int fd, uint64_t at, uint64_t n)
 }
 
 /* What is read next by the process that asked, which must not wait: of an ELF file the headers that
- * elf_object_open_fd reads, of another file, which is text, its begin. */
+ * elf_object_open_fd reads, of another file, which is text, all that a reader takes. */
 static void read_headers(int fd)
 {
 	Elf64_Ehdr h;
 	Elf64_Phdr p;
 
 	if (pread(fd, &h, sizeof(h), 0) != sizeof(h) || memcmp(h.e_ident, ELFMAG, SELFMAG) != 0) {
-		read_ahead(fd, 0, MOST_AHEAD);
+		for (uint64_t at = 0; at < FILE_TEXT_MAX; at += MOST_AHEAD)
+			read_ahead(fd, at, MOST_AHEAD);
 		return;
 	}
 	for (uint64_t i = 0; i < h.e_phnum; i++)
