@@ -66,6 +66,10 @@ __asm__(".text\n"
 	/* overloaded, and static in two files */
 	FUNCTION("_ZN7symbols4overEi") FUNCTION("_ZN7symbols4overEd")
 		FUNCTION("symbols_twice.lto_priv.0") FUNCTION("symbols_twice.lto_priv.1")
+	/* a hundred that were folded */
+	".irp a,0,1,2,3,4,5,6,7,8,9\n.irp b,0,1,2,3,4,5,6,7,8,9\n"
+	".type symbols_many_\\a\\()x\\b, @function\nsymbols_many_\\a\\()x\\b:\n"
+	".endr\n.endr\nret\n"
 	/* one that only chooses another */
 	FUNCTION("symbols_chosen") ".type symbols_chosen, %gnu_indirect_function\n");
 
@@ -517,7 +521,7 @@ static size_t sharers(const struct elf_object *o, const char *name, bool by_sour
 static void test_sharers(void **state)
 {
 	_cleanup_elf_object_ struct elf_object *o = open_object("/proc/self/exe");
-	_cleanup_free_ char *others = NULL, *of_alias = NULL;
+	_cleanup_free_ char *others = NULL, *of_alias = NULL, *of_many = NULL;
 
 	(void)state;
 	assert_int_equal(sharers(o, "symbols_folded", false, &others), 2);
@@ -528,6 +532,8 @@ static void test_sharers(void **state)
 	assert_int_equal(sharers(o, "symbols_full", false, NULL), 0);
 	assert_int_equal(sharers(o, "_ZN7symbols4turnIiEEvT_", false, NULL), 2);
 	assert_int_equal(sharers(o, "_ZN7symbols4turnIiEEvT_", true, NULL), 0);
+	assert_int_equal(sharers(o, "symbols_many_4x2", false, &of_many), ELF_MOST_NAMES);
+	assert_non_null(strstr(of_many, " and over 28 more"));
 }
 
 static void test_namesakes(void **state)

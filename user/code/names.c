@@ -51,8 +51,8 @@ static struct code_name *function_name(struct code_map *m, const struct elf_symb
 }
 
 /* What is shown of a function: all its names, if its code is that of several. */
-static struct code_name *shown_name(struct code_map *m, const struct code_object *o,
-				    const struct elf_symbol *s, bool by_source)
+static struct code_name *make_shown_name(struct code_map *m, const struct code_object *o,
+					 const struct elf_symbol *s, bool by_source)
 {
 	_cleanup_elf_names_ struct elf_names names = {0};
 	_cleanup_free_ char *others = NULL, *text = NULL;
@@ -63,6 +63,38 @@ static struct code_name *shown_name(struct code_map *m, const struct code_object
 	if (!others || asprintf(&text, "%s, sharing its code with %s", names.all[0], others) < 0)
 		text = NULL;
 	return text ? code_name_intern(m, text) : NULL;
+}
+
+/* The same, found once for each function: it is asked for each sample. */
+static struct code_name *shown_name(struct code_map *m, struct code_object *o,
+				    const struct elf_symbol *s, bool by_source)
+{
+	struct code_shown *x;
+
+	HASH_FIND(hh, o->shown, &s->addr, sizeof(s->addr), x);
+	if (x)
+		return x->name;
+	x = calloc(1, sizeof(*x));
+	if (!x)
+		return NULL;
+	*x = (struct code_shown){.addr = s->addr, .name = make_shown_name(m, o, s, by_source)};
+	if (x->name)
+		HASH_ADD(hh, o->shown, addr, sizeof(x->addr), x);
+	if (!x->name || !x->hh.tbl) {
+		free(x);
+		return NULL;
+	}
+	return x->name;
+}
+
+void code_shown_free(struct code_object *o)
+{
+	struct code_shown *x, *next;
+
+	HASH_ITER (hh, o->shown, x, next) {
+		HASH_DELETE(hh, o->shown, x);
+		free(x);
+	}
 }
 
 int code_place_name(struct code_map *m, uint64_t code, const char **ret_line,

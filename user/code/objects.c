@@ -71,6 +71,7 @@ void code_object_free(struct code_object *o)
 		return;
 	line_table_close(o->lines);
 	elf_object_close(o->elf);
+	code_shown_free(o);
 	free(o->ranges);
 	free(o->cuts);
 	free(o->inlined);

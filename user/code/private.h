@@ -104,3 +104,4 @@ struct code_name *code_name_intern(struct code_map *m, const char *text); /* NUL
 /* Adds a range of an object's to what is called so. -ENOMEM. */
 int code_name_add(struct code_name *x, size_t object, struct addr_range range);
 void code_names_free(struct code_map *m);
+void code_shown_free(struct code_object *o);

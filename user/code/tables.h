@@ -26,6 +26,13 @@ struct code_inlined {
 	const char *line;	 /* "<file>:<line>" of the call, interned; NULL: of none in scope */
 };
 
+/* What is shown of the function that begins at @addr, of the object's addresses. */
+struct code_shown {
+	uint64_t addr;
+	struct code_name *name;
+	UT_hash_handle hh;
+};
+
 struct code_object {
 	struct map_entry entry; /* path, device and inode; one of its mappings */
 	pid_t pid;		/* 0: entry.path can be opened as it is */
@@ -34,9 +41,10 @@ struct code_object {
 	bool elf_tried, lines_tried, scope_tried, functions_tried;
 	const struct debug_options *line_options; /* the map's */
 	struct elf_object *elf;			  /* NULL: not opened yet, or it cannot be */
-	char *why;				  /* it cannot be opened */
-	struct line_table *lines;		  /* NULL: not opened yet, or there are none */
-	char *why_no_lines;			  /* then the reason */
+	struct code_shown *shown;  /* of functions that were asked for; the key is @addr */
+	char *why;		   /* it cannot be opened */
+	struct line_table *lines;  /* NULL: not opened yet, or there are none */
+	char *why_no_lines;	   /* then the reason */
 	struct addr_range *ranges; /* what is in scope of it, in its own addresses; by function
 				      unused: all of it */
 	size_t n_ranges;

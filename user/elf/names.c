@@ -15,6 +15,7 @@
 #include <string.h>
 
 #define MAX_JOINED 4
+#define MOST_SYMBOLS 1024 /* at one address that are looked at */
 
 void elf_names_free(struct elf_names *n)
 {
@@ -43,7 +44,8 @@ static void find_stem(const char *name, const char **ret, size_t *ret_n)
 			stem += strlen(marks[i]);
 	stem += strspn(stem, "_");
 	n = strlen(stem);
-	/* glibc's versioned functions are called so in its own object files: name_alias_1, name_impl. */
+	/* glibc's versioned functions are called so in its own object files: name_alias_1,
+	 * name_impl. */
 	while (n > 1 && isdigit((unsigned char)stem[n - 1]))
 		n--;
 	n = ends_in(stem, n, "_alias_") ? n - strlen("_alias_") : strlen(stem);
@@ -105,6 +107,7 @@ struct kept {
 struct kept_list {
 	struct kept *all;
 	size_t n;
+	bool more; /* than were kept */
 };
 
 static void kept_free(struct kept_list *l)
@@ -135,13 +138,16 @@ static bool is_alias(const struct kept *k, const struct symbol *s, const char *n
 	return same_stem(of->own, s->own) || (of->rank == 1) != (s->rank == 1);
 }
 
-/* Of one piece of code: the symbols are those from @first on. */
+/* Of one piece of code: the symbols are those from @first on. Ends at the first name too many: a
+ * name is compared with those that were kept, of which there are few. */
 static int keep_functions(const struct symbol_index *x, size_t first, bool by_source,
 			  struct kept_list *ret)
 {
+	size_t end = x->n - first < MOST_SYMBOLS ? x->n : first + MOST_SYMBOLS;
+	uint64_t addr = x->all[first].addr;
 	int r = 0;
 
-	for (size_t i = first; r == 0 && i < x->n && x->all[i].addr == x->all[first].addr; i++) {
+	for (size_t i = first; r == 0 && !ret->more && i < end && x->all[i].addr == addr; i++) {
 		const struct symbol *s = &x->all[i];
 		char *name = s->kind < SYMBOL_COLD ? readable(s, by_source) : NULL;
 		bool is_new = true;
@@ -152,7 +158,8 @@ static int keep_functions(const struct symbol_index *x, size_t first, bool by_so
 		}
 		for (size_t k = 0; is_new && k < ret->n; k++)
 			is_new = !is_alias(&ret->all[k], s, name);
-		if (is_new)
+		ret->more = is_new && ret->n == ELF_MOST_NAMES;
+		if (is_new && !ret->more)
 			r = keep(ret, s, name);
 		else
 			free(name);
@@ -190,6 +197,7 @@ int elf_object_sharers(const struct elf_object *o, uint64_t vaddr, bool by_sourc
 		elf_names_free(&out);
 		return r;
 	}
+	out.more = kept.more;
 	*ret = out;
 	return 0;
 }
@@ -213,7 +221,7 @@ char *elf_names_join(const struct elf_names *n, const char *except)
 		shown++;
 	}
 	if (f && all > shown)
-		(void)fprintf(f, " and %zu more", all - shown);
+		(void)fprintf(f, " and %s%zu more", n->more ? "over " : "", all - shown);
 	if (f && fclose(f) == 0)
 		return text;
 	free(text);

@@ -5,15 +5,18 @@
 
 #include "elf/object.h"
 
+#define ELF_MOST_NAMES 32
+
 struct elf_names {
 	char **all; /* owned, readable */
-	size_t n;
+	size_t n;   /* at most ELF_MOST_NAMES */
+	bool more;  /* there are others */
 };
 void elf_names_free(struct elf_names *n); /* frees the contents */
 #define _cleanup_elf_names_ __attribute__((cleanup(elf_names_free)))
 
-/* "b, c and 3 more", without @except and its aliases by name (NULL: all). The caller frees. NULL:
- * out of memory. */
+/* "b, c and 3 more" ("over 28 more" if not all are known), without @except and its aliases by name
+ * (NULL: all). The caller frees. NULL: out of memory. */
 char *elf_names_join(const struct elf_names *n, const char *except);
 
 /* The functions that share the code which begins at @vaddr, one readable name each, the one first
@@ -24,7 +27,8 @@ char *elf_names_join(const struct elf_names *n, const char *except);
  *  - a weak and a strong name of C;
  *  - what reads the same in C++ and Rust, such as the constructors of one class.
  * @by_source: so are instances of one template, which have their source lines in common.
- * -ENOMEM. The contents of *ret are the caller's. */
+ * Of very many symbols at one address the first ones alone are looked at: a file can have any
+ * number. -ENOMEM. The contents of *ret are the caller's. */
 int elf_object_sharers(const struct elf_object *o, uint64_t vaddr, bool by_source,
 		       struct elf_names *ret);
 /* The functions that @name means equally well, if there are several: static ones of the same name
