@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -304,6 +305,27 @@ static void knows_which_thread_filters(void **state)
 	(void)munmap(tid, sizeof(*tid));
 }
 
+/* Memory that was used before holds anything. */
+static void a_text_ends_in_an_empty_word(void **state)
+{
+	static const char *const files[] = {"comm", "cmdline", "status"};
+
+	(void)state;
+	(void)mallopt(M_PERTURB, 0x5a);
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		_cleanup_free_ char *text = process_text(getpid(), files[i]);
+		const char *end = text;
+
+		assert_non_null(text);
+		while (*end)
+			end += strlen(end) + 1;
+		/* Of one word, the empty one is right behind its zero. */
+		if (strcmp(files[i], "cmdline") != 0)
+			assert_ptr_equal(end, text + strlen(text) + 1);
+	}
+	(void)mallopt(M_PERTURB, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -315,6 +337,7 @@ int main(void)
 		cmocka_unit_test(a_group_lists_its_processes),
 		cmocka_unit_test(knows_a_namespace_of_its_own),
 		cmocka_unit_test(knows_which_thread_filters),
+		cmocka_unit_test(a_text_ends_in_an_empty_word),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -63,7 +63,10 @@ int cfi_pads(const struct elf_object *o, const struct cfi_extent *at, uint64_t *
 	if (!c.bad)
 		r = read_records(cfi_part(&c, cfi_uleb(&c)), start, encoding, ret, ret_n);
 	free(bytes);
-	if (r < 0)
+	if (r < 0) {
 		free(*ret);
+		*ret = NULL;
+		*ret_n = 0;
+	}
 	return r;
 }

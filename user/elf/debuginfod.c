@@ -113,9 +113,16 @@ static int read_all(int fd, char *text, size_t size)
 	for (;;) {
 		uint64_t now = clock_monotonic_ns();
 		ssize_t got;
+		int ready;
 
-		if (now >= until || poll(&p, 1, (int)((until - now) / NSEC_PER_MSEC) + 1) == 0)
+		if (now >= until)
 			return -ETIMEDOUT;
+		ready = poll(&p, 1, (int)((until - now) / NSEC_PER_MSEC) + 1);
+		if (ready < 0 && errno != EINTR)
+			return -errno;
+		/* Nothing is there to be read: a read would wait without end. */
+		if (ready <= 0)
+			continue;
 		got = read(fd, text + n, size - 1 - n);
 		if (got < 0 && errno != EINTR)
 			return -errno;

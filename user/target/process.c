@@ -52,7 +52,7 @@ static char *read_text(int file)
 	while (fd >= 0) {
 		ssize_t n;
 
-		if (room - have < 2) {
+		if (room - have < 3) {
 			char *grown =
 				room < LARGEST_TEXT ? realloc(text, room ? 2 * room : 8192) : NULL;
 
@@ -61,11 +61,11 @@ static char *read_text(int file)
 			text = grown;
 			room = room ? 2 * room : 8192;
 		}
-		n = TEMP_FAILURE_RETRY(read(fd, text + have, room - have - 1));
+		n = TEMP_FAILURE_RETRY(read(fd, text + have, room - have - 2));
 		if (n < 0)
 			return NULL;
 		if (n == 0) {
-			text[have] = '\0';
+			text[have] = text[have + 1] = '\0';
 			return TAKE_PTR(text);
 		}
 		have += (size_t)n;

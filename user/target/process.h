@@ -21,7 +21,9 @@ struct process_facts {
 /* A file of /proc/PID, or of a thread that lives if the first one has ended (base/proc.h), opened
  * for reading; the caller closes it. -1 with errno set. */
 int process_open_file(pid_t pid, const char *name);
-/* ... all of it, a text; the caller frees it. NULL: gone, or too long. */
+/* ... all of it, a text; the caller frees it. NULL: gone, or too long. Two zeros stand behind it:
+ * words that each end in one, as in cmdline, are followed by an empty one, even if a process has
+ * taken the end off the last. */
 char *process_text(pid_t pid, const char *name);
 /* The number behind @name in a text like /proc/PID/status; 0: it is not there. */
 uint64_t process_field(const char *status, const char *name, int base);
