@@ -29,8 +29,8 @@ behaves() { # NAME PROGRAM [ARGUMENT] -- OPTION...
 	verdict "$name" "$why" difference err
 }
 
-gcc -O1 -g -pthread -o glibc "$here/programs/starts.c" && musl-gcc -O1 -g -o musl "$here/programs/starts.c" &&
-	musl-gcc -O1 -g -fpie -pie -o musl_pie "$here/programs/starts.c" || exit 1
+gcc -O1 -g -pthread -o glibc "$here/programs/starts_of_libc.c" && musl-gcc -O1 -g -o musl "$here/programs/starts_of_libc.c" &&
+	musl-gcc -O1 -g -fpie -pie -o musl_pie "$here/programs/starts_of_libc.c" || exit 1
 for sync in sched pthread; do
 	behaves "glibc, which starts musl, --sync $sync" ./glibc ./musl -- --sync "$sync"
 	behaves "musl, which starts glibc, --sync $sync" ./musl ./glibc -- --sync "$sync"

@@ -1,100 +1,131 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* What the shim interposes, of whichever C library this is compiled with: tests/e2e/musl.test.sh.
- * usage: starts [PROGRAM]. Prints what the calls return, then becomes PROGRAM. */
-#include <errno.h>
-#include <limits.h>
-#include <pthread.h>
-#include <signal.h>
-#include <spawn.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
+/* Starts a command in one of the ways that go through libc: spawn, spawnp, actions (posix_spawn with its output through a pipe, to a
+ * descriptor that it numbers itself), closing (the same, and all other descriptors are closed), system, popen, both (a spawn, while
+ * another thread is in system). What the command writes appears on standard output. usage: starts HOW COMMAND, which a shell runs. */
+#include "helper.h"
 
-#define ACTIONS 150
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
 
 extern char **environ;
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t cond = PTHREAD_COND_INITIALIZER;
-static int ready;
-
-static void *tell(void *arg)
+static void check(int r, const char *what)
 {
-	(void)pthread_mutex_lock(&mutex);
-	ready = 1;
-	(void)pthread_cond_signal(&cond);
-	(void)pthread_mutex_unlock(&mutex);
-	return arg;
+	if (r == 0)
+		return;
+	fprintf(stderr, "%s: %s\n", what, strerror(r));
+	exit(2);
 }
 
-/* With little stack, and many actions. */
-static void *start(void *actions)
+static int ended(pid_t pid)
 {
-	static char line[] = "echo spawned; exit 5", sh[] = "sh", c[] = "-c";
-	static char *argv[] = {sh, c, line, NULL};
-	static int status;
+	int status;
+
+	while (waitpid(pid, &status, 0) < 0)
+		if (errno != EINTR)
+			return 2;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : 2;
+}
+
+static int copy(int fd)
+{
+	char bytes[4096];
+	ssize_t n;
+
+	while ((n = read(fd, bytes, sizeof(bytes))) > 0)
+		if (write(STDOUT_FILENO, bytes, (size_t)n) != n)
+			return 2;
+	return n < 0 ? 2 : 0;
+}
+
+static int spawned(char *command, int (*start)(pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *,
+					       char *const[], char *const[]), const char *file)
+{
+	char *const argv[] = { (char *)(uintptr_t)"sh", (char *)(uintptr_t)"-c", command, NULL };
 	pid_t pid;
 
-	if (posix_spawn(&pid, "/bin/sh", actions, NULL, argv, environ) != 0 ||
-	    waitpid(pid, &status, 0) != pid)
-		status = -1;
-	return &status;
+	check(start(&pid, file, NULL, NULL, argv, environ), "posix_spawn");
+	return ended(pid);
 }
 
-static int spawned(void)
+static int with_actions(char *command, int closing)
 {
+	char *const argv[] = { (char *)(uintptr_t)"sh", (char *)(uintptr_t)"-c", command, NULL };
 	posix_spawn_file_actions_t actions;
-	pthread_attr_t attr;
-	pthread_t thread;
-	void *status = NULL;
+	int fds[2], r;
+	pid_t pid;
 
-	(void)posix_spawn_file_actions_init(&actions);
-	for (int i = 0; i < ACTIONS; i++)
-		if (posix_spawn_file_actions_adddup2(&actions, 1, 10) != 0)
-			return -1;
-	(void)pthread_attr_init(&attr);
-	if (pthread_attr_setstacksize(&attr,
-				      PTHREAD_STACK_MIN < 16384 ? 16384 : PTHREAD_STACK_MIN) ||
-	    pthread_create(&thread, &attr, start, &actions) != 0 ||
-	    pthread_join(thread, &status) != 0)
-		return -1;
-	(void)posix_spawn_file_actions_destroy(&actions);
-	return WEXITSTATUS(*(int *)status);
+	check(pipe2(fds, O_CLOEXEC) < 0 ? errno : 0, "pipe");
+	check(posix_spawn_file_actions_init(&actions), "init");
+	check(posix_spawn_file_actions_adddup2(&actions, fds[1], STDOUT_FILENO), "adddup2");
+	check(posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0), "addopen");
+	for (int i = 3; closing && i < 12; i++)
+		check(posix_spawn_file_actions_addclose(&actions, i), "addclose");
+#if __GLIBC_PREREQ(2, 34)
+	if (closing)
+		check(posix_spawn_file_actions_addclosefrom_np(&actions, 3), "addclosefrom");
+#endif
+	check(posix_spawn(&pid, "/bin/sh", &actions, NULL, argv, environ), "posix_spawn");
+	check(posix_spawn_file_actions_destroy(&actions), "destroy");
+	(void)close(fds[1]);
+	r = copy(fds[0]);
+	(void)close(fds[0]);
+	return r ? r : ended(pid);
+}
+
+static int by_popen(const char *command)
+{
+	FILE *f = popen(command, "re");
+	int r;
+
+	check(f ? 0 : errno, "popen");
+	r = copy(fileno(f));
+	return r ? r : WEXITSTATUS(pclose(f));
+}
+
+static void *in_system(void *arg)
+{
+	return (void *)(intptr_t)WEXITSTATUS(system(arg));
+}
+
+static int both(char *command)
+{
+	void *r;
+	pthread_t t;
+	int status;
+
+	start_thread(&t, in_system, (void *)(uintptr_t)"sleep 0.3");
+	(void)usleep(150000);
+	status = spawned(command, posix_spawn, "/bin/sh");
+	(void)pthread_join(t, &r);
+	return r ? 2 : status;
 }
 
 int main(int argc, char **argv)
 {
-	const struct timespec pause = {.tv_nsec = 300 * 1000 * 1000};
-	char text[32] = "";
-	void *result = NULL;
-	pthread_t thread;
-	FILE *stream;
+	const char *how = argc == 3 ? argv[1] : "";
+	posix_spawn_file_actions_t unused;
+	pid_t pid;
+	int status;
 
-	(void)setvbuf(stdout, NULL, _IONBF, 0);
-	(void)nanosleep(&pause, NULL);
-	errno = 0;
-	(void)execl("/nonexistent", "x", (char *)NULL);
-	printf("execl errno %d\n", errno);
-	if (pthread_create(&thread, NULL, tell, &ready) != 0)
-		return 1;
-	(void)pthread_mutex_lock(&mutex);
-	while (!ready)
-		(void)pthread_cond_wait(&cond, &mutex);
-	(void)pthread_mutex_unlock(&mutex);
-	(void)pthread_join(thread, &result);
-	printf("joined %d\n", result == &ready);
-	printf("posix_spawn %d\n", spawned());
-	printf("system %d\n", WEXITSTATUS(system("exit 6")));
-	stream = popen("echo read", "r");
-	if (!stream || !fgets(text, sizeof(text), stream))
-		return 1;
-	printf("popen %s", text);
-	printf("pclose %d, LD_PRELOAD %s\n", pclose(stream),
-	       getenv("LD_PRELOAD") ? "set" : "unset");
-	if (argc > 1)
-		(void)execl(argv[1], argv[1], (char *)NULL);
-	return 7;
+	/* What cannot be started says so, and why. */
+	check(posix_spawn_file_actions_init(&unused), "init");
+	if (posix_spawn(&pid, "/nowhere", &unused, NULL, argv, environ) != ENOENT || posix_spawnp(&pid, "nowhere", NULL, NULL, argv, environ) != ENOENT)
+		return 2;
+	if (strcmp(how, "spawn") == 0)
+		status = spawned(argv[2], posix_spawn, "/bin/sh");
+	else if (strcmp(how, "spawnp") == 0)
+		status = spawned(argv[2], posix_spawnp, "sh");
+	else if (strcmp(how, "actions") == 0 || strcmp(how, "closing") == 0)
+		status = with_actions(argv[2], strcmp(how, "closing") == 0);
+	else if (strcmp(how, "system") == 0)
+		status = WEXITSTATUS(system(argv[2]));
+	else if (strcmp(how, "popen") == 0)
+		status = by_popen(argv[2]);
+	else if (strcmp(how, "both") == 0)
+		status = both(argv[2]);
+	else
+		return 2;
+	return status;
 }
