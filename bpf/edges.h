@@ -117,8 +117,9 @@ static __always_inline s64 cpu_local(const struct abi_cpu *c, const struct threa
 	return c->scope_left > t->wait.runnable_at ? c->local : global_now();
 }
 
-#define SHORT_WAIT_NS 100000 /* much less than any distance between samples: not worth finer ones \
-			      */
+#define SHORT_WAIT_NS                                                               \
+	100000 /* much less than any distance between samples: not worth finer ones \
+		*/
 
 static __always_inline void enter(struct task_struct *next, struct abi_cpu *c, u32 me,
 				  bool preempts, bool outside, bool behind_task, u64 epoch, u64 now)

@@ -223,8 +223,9 @@ __weak __attribute__((noinline)) int pay_cpu_limited(void)
 		 BPF_CORE_READ(signal, rlim[RLIMIT_RTTIME].rlim_cur));
 }
 
-#define PAY_BLOCKED_NS 20000000ULL /* a signal unanswered for this long is blocked by the thread \
-				    */
+#define PAY_BLOCKED_NS                                                            \
+	20000000ULL /* a signal unanswered for this long is blocked by the thread \
+		     */
 
 #define PAY_AWAY_NS 2000000
 

@@ -38,11 +38,11 @@ __asm__(".text\n"
 	FUNCTION("multiplies", "nop; imul %rsi, %rax; imul %rsi, %rcx; imul %rsi, %rdx; imul %rsi, "
 			       "%rdi; imul %rsi, %r8; imul %rsi, %r9; ret\n")
 		FUNCTION("computes", "nop; imul %rax, %rax; imul %rax, %rax; imul %rax, %rax; imul "
-				     "%rax, %rax; lea (%rax, %rax), %rcx; ret\n") FUNCTION(
-			"branches",
-			"nop; test %edi, %edi; je 1f; add $1, %eax; 1: sub $1, %eax; ret\n")
-			FUNCTION("calls",
-				 "nop; call chases; mov %eax, %ecx; syscall; mov %eax, %edx; ret\n")
+				     "%rax, %rax; lea (%rax, %rax), %rcx; ret\n")
+			FUNCTION("branches", "nop; test %edi, %edi; je 1f; add $1, %eax; 1: sub "
+					     "$1, %eax; ret\n")
+				FUNCTION("calls", "nop; call chases; mov %eax, %ecx; syscall; mov "
+						  "%eax, %edx; ret\n")
 	/* rdpru, which LLVM 14 does not read. */
 	FUNCTION("unknown", "nop; imul %rsi, %rsi; .byte 0x0f, 0x01, 0xfd; ret\n"));
 

@@ -30,14 +30,17 @@ __asm__(".text\n"
 		"for_ever",
 		"1: pause; jmp 1b\n") FUNCTION("into_middle",
 					       "test %edi, %edi; je 1f + 1; 1: mov $5, %eax; ret\n")
-		FUNCTION("by_pointer", "test %edi, %edi; je 1f; jmp *%rax; 1: ret; 2: add $1, "
-				       "%eax; jmp 1b\n") FUNCTION(
-			"by_table",
-			"cmp $2, %edi; ja 9f; lea table(%rip), %rdx; movslq (%rdx, %rdi, 4), %rax; "
-			"add %rdx, %rax; jmp *%rax;"
-			"1: add $1, %eax; 2: add $2, %eax; ret; 3: add $3, %eax; 9: ret;"
-			".pushsection .rodata\n.balign 4\ntable: .long 1b - table, 2b - table, 3b "
-			"- table\n.popsection\n")
+		FUNCTION("by_pointer",
+			 "test %edi, %edi; je 1f; jmp *%rax; 1: ret; 2: add $1, "
+			 "%eax; jmp 1b\n") FUNCTION("by_table",
+						    "cmp $2, %edi; ja 9f; lea table(%rip), %rdx; "
+						    "movslq (%rdx, %rdi, 4), %rax; "
+						    "add %rdx, %rax; jmp *%rax;"
+						    "1: add $1, %eax; 2: add $2, %eax; ret; 3: add "
+						    "$3, %eax; 9: ret;"
+						    ".pushsection .rodata\n.balign 4\ntable: .long "
+						    "1b - table, 2b - table, 3b "
+						    "- table\n.popsection\n")
 			FUNCTION("calls", "call diamond; test %eax, %eax; je 1f; syscall; 1: ret\n")
 				FUNCTION("leaves", "test %edi, %edi; je diamond; jmp *slot(%rip)\n")
 					FUNCTION("not_code",

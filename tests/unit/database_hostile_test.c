@@ -6,7 +6,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -25,8 +24,7 @@
 #define GIB (1ULL << 30)
 #define SMALL (64ULL << 20)
 
-static char directory[64], path[96];
-static char told[512];
+static char directory[64], path[96], told[512];
 static unsigned int n_told;
 
 static void say(const char *text, void *arg)
@@ -42,8 +40,7 @@ static int setup(void **state)
 	(void)snprintf(directory, sizeof(directory), "/tmp/cozbpf-database-XXXXXX");
 	assert_non_null(mkdtemp(directory));
 	(void)snprintf(path, sizeof(path), "%s/db", directory);
-	n_told = 0;
-	*told = '\0';
+	n_told = 0, *told = '\0';
 	(void)alarm(300); /* nothing waits for a pipe */
 	return 0;
 }
@@ -53,7 +50,6 @@ static int teardown(void **state)
 	char command[96];
 
 	(void)state;
-	(void)alarm(0);
 	(void)snprintf(command, sizeof(command), "rm -rf %s", directory);
 	return system(command);
 }
@@ -585,22 +581,20 @@ static void complaints_end(void **state)
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(names_without_end),
-		TEST(files_without_end),
-		TEST(places_without_end),
-		TEST(a_full_file_has_a_next_one),
-		TEST(small_files_take_blocks),
-		TEST(builds_of_two_owners_are_two),
-		TEST(epochs_are_hours_and_days),
-		TEST(files_are_of_their_epoch),
-		TEST(a_day_hides_no_hour),
-		TEST(only_files_are_opened),
-		TEST(another_version_is_refused),
-		TEST(complaints_end),
-		TEST(names_of_images_do_not_collide),
-		TEST(few_files_of_others_are_read),
-	};
+	const struct CMUnitTest tests[] = {TEST(names_without_end),
+					   TEST(files_without_end),
+					   TEST(places_without_end),
+					   TEST(a_full_file_has_a_next_one),
+					   TEST(small_files_take_blocks),
+					   TEST(builds_of_two_owners_are_two),
+					   TEST(epochs_are_hours_and_days),
+					   TEST(files_are_of_their_epoch),
+					   TEST(a_day_hides_no_hour),
+					   TEST(only_files_are_opened),
+					   TEST(another_version_is_refused),
+					   TEST(complaints_end),
+					   TEST(names_of_images_do_not_collide),
+					   TEST(few_files_of_others_are_read)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

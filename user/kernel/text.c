@@ -62,7 +62,8 @@ void text_add(struct text *t, const struct elf_object *o, uint64_t vaddr)
 	struct statfs fs;
 	unsigned char is = 1;
 
-	if (!t || file_look_at_open(elf_object_fd(o), &st) < 0 || fstatfs(elf_object_fd(o), &fs) < 0)
+	if (!t || file_look_at_open(elf_object_fd(o), &st) < 0 ||
+	    fstatfs(elf_object_fd(o), &fs) < 0)
 		return;
 	if (fs.f_type != OVERLAYFS_SUPER_MAGIC && fs.f_type != BTRFS_SUPER_MAGIC)
 		site.device = (unsigned long long)st.stx_dev_major << 20 | st.stx_dev_minor;

@@ -23,8 +23,9 @@
 
 #define KILL_AFTER_NS \
 	(2 * NSEC_PER_SEC) /* a program that ignores SIGTERM at the end of --duration */
-#define SHIM_POLL_NS (2 * NSEC_PER_MSEC) /* the shim loads within a few milliseconds of exec ... \
-					  */
+#define SHIM_POLL_NS                                                                \
+	(2 * NSEC_PER_MSEC) /* the shim loads within a few milliseconds of exec ... \
+			     */
 #define STOPPED_POLL_NS (50 * NSEC_PER_MSEC) /* nothing tells when a stopped program goes on */
 #define SHIM_WAIT_NS (200 * NSEC_PER_MSEC)   /* ... or never: a libc that knows no LD_PRELOAD */
 #define MAPS_FIRST_NS                                                                           \
