@@ -16,10 +16,10 @@ first=(-p entered -p 'leave=kinds:entered%return' -p "line=$(line_of kinds round
 second=(-p left=syscall:getppid%return -p tracepoint:task:task_rename -p tracepoint:syscalls:sys_enter_getppid)
 
 many() {
-	local why='' n each=150000 length=20000
-	[ "${FULL:-0}" -eq 0 ] || each=1000000 length=30000
+	local why='' n each=60000 length=30000
+	[ "${FULL:-0}" -eq 0 ] || each=1000000 length=120000
 	# The program settles for long enough that an experiment counts, a tenth of its length, also where the rounds take no time.
-	whole_run --fixed-speedup 0 "${first[@]}" -- "$programs/kinds" "$each" 2.4 || why+=' it failed;'
+	whole_run --fixed-speedup 0 "${first[@]}" -- "$programs/kinds" "$each" 3.2 || why+=' it failed;'
 	n=$(said rounds)
 	[ "$n" = "$each" ] || why+=" $n rounds;"
 	[ "$(said guarded)" = "$n" ] || why+=" the semaphore let through $(said guarded) of $n;"
@@ -42,8 +42,8 @@ many() {
 
 # Without links for many probes, and while threads are paused.
 otherwise() {
-	local why='' pay n
-	whole_run --fixed-speedup 0 --disable uprobe_multi "${first[@]}" -p 'nested=nested%return' -- "$programs/kinds" 40000 0.7 || why+=' it failed;'
+	local why='' pay n length=20000
+	whole_run --fixed-speedup 0 --disable uprobe_multi "${first[@]}" -p 'nested=nested%return' -- "$programs/kinds" 40000 2.2 || why+=' it failed;'
 	n=$(said rounds)
 	[ "$(said guarded)" = "$n" ] || why+=" the semaphore let through $(said guarded) of $n;"
 	why+=$(counts entered="$n" leave="$n" line="$n" usdt:kinds:plain="$n" sg="$n" syscall:getppid="$n" marked="$n" nested="$((2 * n))")
@@ -51,7 +51,7 @@ otherwise() {
 	for pay in "${payers[@]}"; do
 		[ "$pay" = "${payers[0]}" ] || [ "${FULL:-0}" -eq 1 ] || continue
 		why=''
-		whole_run --pay "$pay" --fixed-speedup 100 "${first[@]}" -p left=syscall:getppid%return -- "$programs/kinds" 40000 0.7 ||
+		whole_run --pay "$pay" --fixed-speedup 100 "${first[@]}" -p left=syscall:getppid%return -- "$programs/kinds" 40000 2.2 ||
 			why+=' it failed;'
 		why+=$(counts entered="$n" leave="$n" line="$n" usdt:kinds:plain="$n" sg="$n" syscall:getppid="$n" marked="$n" left="$n")
 		holds 'total("hits") > 0' || why+=' no hit in the line;'
