@@ -167,19 +167,19 @@ static void free_names(char **names, int n)
  * time would be 64. */
 static void time_grows_with_size(void **state)
 {
-	static char *names[16000];
+	static char *names[8000];
 
 	(void)state;
-	make_names(names, 16000, 1, false);
+	make_names(names, 8000, 1, false);
 	for (int events = 0; events < 2; events++) {
-		double one = reading_takes((const char *const *)names, 2000, events);
-		double two = reading_takes((const char *const *)names, 16000, events);
+		double one = reading_takes((const char *const *)names, 1000, events);
+		double two = reading_takes((const char *const *)names, 8000, events);
 
 		if (two > 24 * one)
 			fail_msg("%s: %g s, of eight times as many %g s",
 				 events ? "events" : "processes", one, two);
 	}
-	free_names(names, 16000);
+	free_names(names, 8000);
 }
 
 /* Whatever they are called. */
