@@ -38,10 +38,10 @@ chown 1:1 own
 
 # What anybody could read, below a directory of root's where a process of root's is at work.
 mkdir -m 700 secret
-mkdir -m 755 secret/work
-for i in 1 2 3 4 5; do echo "text-of-link $i"; done >secret/work/link.txt
-chmod 644 secret/work/link.txt
-(cd secret/work && exec sleep 600) &
+mkdir -m 755 secret/open
+for i in 1 2 3 4 5; do echo "text-of-link $i"; done >secret/open/link.txt
+chmod 644 secret/open/link.txt
+(cd secret/open && exec sleep 600) &
 at_work=$!
 disown
 make_program link "/proc/$at_work/cwd" || exit 1
