@@ -67,7 +67,7 @@ struct {
 
 const volatile unsigned int text_only = 0; /* that one process */
 
-/* The last process that ran into a breakpoint of ours in a copy; 0: none. */
+/* The last process that executed a copy of a breakpoint that cozbpf placed; 0: none. */
 unsigned int text_died = 0;
 
 static __always_inline bool is_in_scope(u32 tgid)
