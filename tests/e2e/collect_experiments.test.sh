@@ -157,7 +157,7 @@ verdict 'a condition on a latency that there is not' "$why"
 "$COZBPF" collect --db db --cgroup "$group" --experiments 60% -p "served=$tmp/second:served" 2>>log &
 job=$!
 sleep 4
-inside=$(pgrep -P "$job" | wc -l)
+inside=$(pgrep -c -P "$job" -f "^[^ ]*cozbpf system ")
 kill -KILL "$job"
 wait "$job" 2>/dev/null
 why=''

@@ -52,7 +52,7 @@ done
 why+=$(judge db-* 2>table)
 verdict 'of a database' "$why" table complaint
 
-timeout -k 5 60 "$COZBPF" run -q --no-report -o profile -p progress -d 8 -- "$program" 20 2>log >/dev/null
+timeout -k 5 60 "$COZBPF" run -q --no-report -o profile -p progress -d 16 -- "$program" 40 2>log >/dev/null
 why=''
 for f in $functions page_fault; do
 	"$COZBPF" annotate --json "$f" profile >"run-$f" 2>complaint || why+=" $f: $(head -n 1 complaint);"

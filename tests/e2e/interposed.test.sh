@@ -3,7 +3,7 @@
 # Another preloaded library has functions of the C library's names, as libfaketime does, and they return nonsense: the program behaves as it does with
 # that library alone, is delayed as it should be, and none of its functions is called by what cozbpf has put into the program. The same for a library
 # that is preloaded into cozbpf itself, and for time namespaces.
-# needs: root btf python3 binutils
+# needs: root btf python3 readelf
 # beside: others
 # shellcheck disable=SC2154 # what helpers.sh sets
 set -uo pipefail
