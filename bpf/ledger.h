@@ -110,14 +110,6 @@ static __always_inline s64 ledger_waited(u64 from, u64 now, s64 paid)
 	return paid < waited ? waited - paid : 0;
 }
 
-/* --sync pthread: did a call that returned @result wait until somebody ended its wait? Not if it
- * timed out or was interrupted. An error that it did not wait for need not be told: its wait was
- * short. */
-static __always_inline int ledger_call_waited(s64 result, u64 minus)
-{
-	return minus ? result >= 0 : result != 110 /* ETIMEDOUT */;
-}
-
 /* R4: local(W) = min(cpu, local(W) + waited), as the change of local(W). */
 static __always_inline s64 ledger_cpu_edge(s64 local_w, s64 cpu_local, s64 waited)
 {

@@ -90,7 +90,6 @@ struct thread {
 				... */
 		u32 pays_once; /* ... but for once, before it wakes others */
 		s64 paid;      /* its payments when the call began */
-		u64 info;      /* where the call says who sent the signal */
 	} call;
 	u32 slot;  /* index + 1; 0: none */
 	u32 maker; /* the thread that made it */

@@ -5,8 +5,8 @@
  * waiting takes over local = G, as far as it waited for that long. A wait that timed out ended by
  * itself: no credit.
  *
- * Probes sit on the calls themselves, or on the shim's own places in its wrappers of them, reached
- * only when there is something to do. */
+ * Probes sit on the shim's own places in its wrappers of the calls, reached only when there is
+ * something to do. */
 #pragma once
 
 #include "bpf/latency.h"
@@ -106,7 +106,6 @@ int sync_enter(struct user_regs *ctx)
 			sync_pay(task, t, now);
 	}
 	if (call & ABI_CALL_BLOCKS) {
-		t->call.info = call & ABI_CALL_SIGNAL ? ctx->si : 0;
 		t->call.paid = t->account.paid;
 		t->wait.blocked_at = now;
 		t->call.blocked = 1;
@@ -128,43 +127,5 @@ int sync_back(struct user_regs *ctx)
 	t = thread_get(task);
 	if (t)
 		sync_end(task, t, credit);
-	return 0;
-}
-
-/* The beginning of a siginfo_t that kill and its like sent. */
-struct sync_sent {
-	s32 signo, err, code, pad, pid;
-};
-
-/* Did a thread of the process itself send the signal that ended the wait? */
-static __always_inline bool sync_sent_from_inside(u64 info)
-{
-	struct sync_sent sent = {};
-
-	if (!info || bpf_probe_read_user(&sent, sizeof(sent), (void *)info))
-		return false;
-	/* SI_USER, SI_QUEUE, SI_TKILL */
-	return (sent.code == 0 || sent.code == -1 || sent.code == -6) &&
-	       (u64)sent.pid == control.tgid;
-}
-
-/* The call itself returns. */
-SEC("?uprobe")
-int sync_returned(struct user_regs *ctx)
-{
-	struct task_struct *task = bpf_get_current_task_btf();
-	u64 call = bpf_get_attach_cookie(ctx);
-	s32 result = (s32)ctx->ax;
-	bool credit = ledger_call_waited(result, call & ABI_CALL_MINUS);
-	struct thread *t;
-
-	if (!in_scope(task))
-		return 0;
-	t = thread_get(task);
-	if (!t)
-		return 0;
-	if (call & ABI_CALL_SIGNAL)
-		credit = credit && sync_sent_from_inside(t->call.info);
-	sync_end(task, t, credit);
 	return 0;
 }

@@ -46,11 +46,6 @@ enum abi_sync {
 /* What such a call does: the cookie of its probe. */
 #define ABI_CALL_WAKES 1  /* may end another thread's wait: all that is owed is paid before */
 #define ABI_CALL_BLOCKS 2 /* may wait for another thread: credit on return */
-#define ABI_CALL_MINUS                                                                         \
-	4 /* returns a negative number where it failed or was interrupted; else it is an error \
-	     number that says so */
-#define ABI_CALL_SIGNAL \
-	8 /* waits for a signal, which can come from anywhere: its second argument tells */
 
 /* --trace-payments: a stop, or a tick of the sampling clock, which is one as well. */
 enum abi_trace_kind {

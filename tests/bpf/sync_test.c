@@ -1,7 +1,83 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* --sync pthread at work on a real process, by probes on its C library: a child whose threads wait
- * for each other, are made and joined. */
+/* --sync pthread at work on a real process: a child whose threads wait for each other, are made and
+ * joined, and pass places as the shim has them in its wrappers. */
 #include "tests/bpf/driven.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#define SITE(name)                                                                     \
+	void _cozbpf_site_##name(unsigned long credit);                                \
+	__attribute__((noinline, used)) void _cozbpf_site_##name(unsigned long credit) \
+	{                                                                              \
+		__asm__ volatile("" : : "r"(credit));                                  \
+	}
+SITE(wakes)
+SITE(blocks)
+SITE(back)
+
+static void *producer(void *arg)
+{
+	for (;;) {
+		produce();
+		_cozbpf_site_wakes(0);
+		sem_post(&full);
+		_cozbpf_site_blocks(0);
+		sem_wait(&empty);
+		_cozbpf_site_back(1);
+	}
+	return arg;
+}
+
+static void *consumer(void *arg)
+{
+	for (;;) {
+		_cozbpf_site_blocks(0);
+		sem_wait(&full);
+		_cozbpf_site_back(1);
+		consume();
+		driven_item_done();
+		_cozbpf_site_wakes(0);
+		sem_post(&empty);
+	}
+	return arg;
+}
+
+static void hand_over(void)
+{
+	pthread_t t;
+
+	sem_init(&full, 0, 0);
+	sem_init(&empty, 0, 0);
+	pthread_create(&t, NULL, producer, NULL);
+	pthread_create(&t, NULL, consumer, NULL);
+	for (;;) {
+		_cozbpf_site_wakes(0);
+		pthread_create(&t, NULL, driven_short_lived, NULL);
+		_cozbpf_site_blocks(0);
+		pthread_join(t, NULL);
+		_cozbpf_site_back(1);
+		usleep(1000);
+	}
+}
+
+/* Probes on the places, which this program has itself. */
+static void watch_sites(struct driven *d)
+{
+	struct error e = {.text = ""};
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	void *image;
+
+	assert_true(fd >= 0 && fstat(fd, &st) == 0);
+	image = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	assert_ptr_not_equal(image, MAP_FAILED);
+	if (session_sync_shim(d->session, image, (size_t)st.st_size, "/proc/self/exe", &e) < 0)
+		fail_msg("%s", e.text);
+	(void)munmap(image, (size_t)st.st_size);
+	(void)close(fd);
+}
 
 /* With pauses, for which no sample must stand. */
 static void work_and_rest(void)
@@ -13,7 +89,7 @@ static void work_and_rest(void)
 	}
 }
 
-/* @calls: with probes on all of the C library's calls, which the kernel takes seconds to remove. */
+/* @calls: with probes on the places of its calls. */
 static void start(struct driven *d, enum abi_payer payer, const char *disabled, void (*body)(void),
 		  bool calls)
 {
@@ -23,12 +99,11 @@ static void start(struct driven *d, enum abi_payer payer, const char *disabled, 
 				    .rate_hz = 2000,
 				    .seed = 1,
 				    .disabled = disabled};
-	struct error e = {.text = ""};
 
 	driven_open(d, &o);
 	driven_fork(d, body);
-	if (calls && session_sync_libraries(d->session, &e) != 1)
-		fail_msg("no C library: %s", e.text);
+	if (calls)
+		watch_sites(d);
 	driven_go(d);
 }
 
@@ -38,7 +113,7 @@ static void hold_books_balance(void **state)
 
 	(void)state;
 	REQUIRE_FEATURE("task_work", "BPF task work");
-	start(&d, ABI_PAY_HOLD, NULL, driven_hand_over, true);
+	start(&d, ABI_PAY_HOLD, NULL, hand_over, true);
 	driven_books_balance(&d, true);
 	assert_true(session_exit_ns(d.session) > 0);
 	driven_no_complaint(&d);
@@ -52,7 +127,7 @@ static void books_balance_without_the_scheduler(void **state)
 	(void)state;
 	REQUIRE_BPF();
 	start(&d, ABI_PAY_NONE, "task_work,send_signal_task,sched_switch,sched_waking,switch_raw",
-	      driven_hand_over, true);
+	      hand_over, true);
 	driven_books_balance(&d, false);
 	driven_no_complaint(&d);
 	driven_stop(&d);

@@ -44,10 +44,8 @@ kernel_holds() {
 same_answers 'wrapped calls, sleep' sleep "$programs/calls"
 [ "${FULL:-0}" -eq 0 ] || same_answers 'wrapped calls, spin' spin "$programs/calls"
 same_answers 'wrapped calls, without the newer kernel features' sleep "$programs/calls" --disable "$bare"
-same_answers 'probes on the C library' sleep "$programs/calls" --disable sync_sites
 if kernel_holds; then
 	same_answers 'wrapped calls, hold' hold "$programs/calls"
-	same_answers 'probes in a static executable' hold "$programs/calls_static"
 else
 	printf 'skip payer hold: %s\n' "$(head -n 1 err)"
 fi
@@ -66,7 +64,6 @@ credits() { # NAME [OPTION]...
 }
 credits 'who waits is credited'
 credits 'who waits is credited, without the newer kernel features' --pay sleep --disable "$bare"
-credits 'who waits is credited, by probes on the C library' --disable sync_sites
 
 # C++ with its own classes over the same calls, and an exception through a thread.
 cpp() {
@@ -86,8 +83,6 @@ report_names_it() {
 	profiled --sync pthread "${hot[@]}" -- "$programs/calls" || why+=' it failed;'
 	"$COZBPF" report "$profile" >report 2>&1 || why+=' no report;'
 	grep -q 'waits followed by pthread' report || why+=' the report does not say so;'
-	profiled --sync pthread --disable sync_sites "${hot[@]}" -- "$programs/calls" || why+=' it failed;'
-	holds '"probes on the calls" in runs[0]["fallback"]' || why+=" fallback: $(ask 'runs[0].get("fallback")');"
 	verdict 'the file and the report name it' "$why" err report
 }
 report_names_it
@@ -103,6 +98,6 @@ refused() {
 	verdict "$name" "$why" err
 }
 cp "$programs/calls_static" static
-refused 'static executable and sleep' '^cozbpf: .*static executable.*' --sync pthread --pay sleep -p progress -- ./static
+refused 'static executable' '^cozbpf: .*static executable.*--sync sched' --sync pthread -p progress -- ./static
 refused 'no BTF tracepoints' '^cozbpf: --sync sched needs .*--sync pthread' --disable sched_waking -p progress -- "$programs/launch"
 refused 'unknown way' "^cozbpf: --sync 'fiber'.*sched.*pthread" --sync fiber -p progress -- "$programs/launch"

@@ -109,19 +109,6 @@ static void stopped_time_is_no_waiting(void **state)
 	assert_int_equal(ledger_waited(15 * MS, 10 * MS, 0), 0);
 }
 
-static void no_credit_after_a_timeout(void **state)
-{
-	(void)state;
-	assert_true(ledger_call_waited(0, 0));
-	assert_true(ledger_call_waited(EOWNERDEAD, 0));
-	assert_true(ledger_call_waited(-1, 0)); /* PTHREAD_BARRIER_SERIAL_THREAD */
-	assert_false(ledger_call_waited(ETIMEDOUT, 0));
-	assert_true(ledger_call_waited(0, ABI_CALL_MINUS));
-	assert_true(ledger_call_waited(SIGUSR1, ABI_CALL_MINUS));
-	assert_false(ledger_call_waited(
-		-1, ABI_CALL_MINUS)); /* timed out, or interrupted: errno is not seen */
-}
-
 /* The waker has paid, so its clock is G. */
 static void a_wait_for_a_level_thread_is_credited_up_to_its_length(void **state)
 {
@@ -253,7 +240,6 @@ int main(void)
 		cmocka_unit_test(cpu_edge_takes_the_cpus_clock),
 		cmocka_unit_test(foreign_time_is_pause_up_to_g),
 		cmocka_unit_test(stopped_time_is_no_waiting),
-		cmocka_unit_test(no_credit_after_a_timeout),
 		cmocka_unit_test(a_wait_for_a_level_thread_is_credited_up_to_its_length),
 		cmocka_unit_test(unseen_costs_follow_the_seen_ones),
 		cmocka_unit_test(buckets_are_quarter_octaves),

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What it costs to follow waits, and to be probed: locks under each --sync (bar: 5x of native by wrapped calls), probes by instruction.
 
-Experiments run all the time, without delays: the only speedup is 0 %. Probes on the calls themselves are what static executables get under
---sync pthread; the scheduler's events, which cost a lock nothing, cost what blocks: here two threads that wake each other through pipes."""
+Experiments run all the time, without delays: the only speedup is 0 %. The scheduler's events, which cost a lock nothing, cost what blocks: here two
+threads that wake each other through pipes."""
 
 import common
 
@@ -12,7 +12,6 @@ WAYS = {
     "--sync sched": [],
     WRAPPED: ["--sync", "pthread"],
 }
-PROBED = "--sync pthread, probes on the calls"
 SITES = {"nop5": "behind a nop of 5 bytes, here on a ret", "nop1": "on a nop of 1 byte", "stepped": "on an instruction that is single-stepped"}
 
 
@@ -25,14 +24,8 @@ def run(bench):
     def pair(options):
         return lambda: common.numbers_in(bench.timed([*always, *line, *options], locks)[0])["ns_per_pair"]
 
-    def pair_probed():
-        """The probes come when the C library has been mapped, and a batch then takes seconds: the last one counts."""
-        options = ["--sync", "pthread", "--disable", "sync_sites"]
-        return common.numbers_in(bench.timed([*always, *line, *options], [locks[0], "4"])[0])["last"]
-
     cells = {"native": lambda: common.numbers_in(bench.native(locks)[0])["ns_per_pair"], **{n: pair(o) for n, o in WAYS.items()}}
     values = common.interleaved(rounds, cells)
-    values[PROBED] = [pair_probed()]
     common.spread_table("lock + unlock, uncontended, ns", values, "{:.1f}")
     ratio = common.median([v / b for v, b in zip(values[WRAPPED], values["native"])])
 

@@ -100,12 +100,12 @@ static int spawn(struct run *r, const char *server, struct error *e)
 		.argv = r->options.command,
 		.identity = &r->identity,
 		.output_to = r->options.output_to,
-		.shim = !r->preload		     ? NULL
-			: r->calls == RUN_CALLS_SHIM ? shim_pthread_image
-						     : shim_image,
-		.shim_size = !r->preload		  ? 0
-			     : r->calls == RUN_CALLS_SHIM ? shim_pthread_image_size
-							  : shim_image_size,
+		.shim = !r->preload			      ? NULL
+			: r->options.sync == RUN_SYNC_PTHREAD ? shim_pthread_image
+							      : shim_image,
+		.shim_size = !r->preload			   ? 0
+			     : r->options.sync == RUN_SYNC_PTHREAD ? shim_pthread_image_size
+								   : shim_image_size,
 		.page_fd = r->page_fd,
 		.slots_fd = session_slots_fd(r->session),
 		/* Under hold, threads that were woken from outside sleep off what accrued while

@@ -127,8 +127,7 @@ static int refused(const struct uprobes *u, const struct uprobe *p, int err, str
 int uprobe_attach(const struct uprobes *u, size_t i, const struct bpf_program *program,
 		  struct bpf_link **ret, struct error *e)
 {
-	LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = u->all[i].cookie,
-		    .retprobe = u->all[i].replaces_return);
+	LIBBPF_OPTS(bpf_uprobe_opts, opts, .bpf_cookie = u->all[i].cookie);
 	uint64_t offset, semaphore;
 	struct bpf_link *link;
 	char path[PATH];

@@ -23,9 +23,6 @@ struct uprobe {
 	uint64_t vaddr;	    /* in the object's own numbering */
 	uint64_t semaphore; /* address of a count to keep above 0 meanwhile; 0: none */
 	uint64_t cookie;
-	bool replaces_return; /* it stands at a function's begin and is passed at its return; in
-			       * uprobe_attach alone. Kills threads that return on another one's
-			       * stack */
 	bool certain; /* that an instruction begins there: code_place_check has said so, or a thread
 			 was found there */
 };

@@ -24,9 +24,9 @@ static const char *const status_names[] = {"auto", "view", "plain", "none", NULL
 static const char *const format_names[] = {"json", "coz", NULL};
 static const char *const granularity_names[] = {"auto", "line", "function", NULL};
 static const char *const attribution_names[] = {"first", "inclusive", NULL};
-static const char *const feature_names[] = {"task_work",  "send_signal_task", "uprobe_multi",
-					    "unwind",	  "sched_switch",     "sched_waking",
-					    "switch_raw", "sync_sites",	      NULL};
+static const char *const feature_names[] = {
+	"task_work",	"send_signal_task", "uprobe_multi", "unwind",
+	"sched_switch", "sched_waking",	    "switch_raw",   NULL};
 
 const char *run_pay_name(enum run_pay pay)
 {

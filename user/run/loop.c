@@ -309,9 +309,6 @@ static int on_time(struct loop *l, uint64_t now, uint64_t *ret_next, struct erro
 		*ret_next = now + SHIM_POLL_NS;
 		return 0;
 	}
-	err = run_add_calls_of_libraries(r, e);
-	if (err < 0)
-		return err;
 	err = add_new_points(r);
 	if (err < 0)
 		return fail(e, -err, "cannot add a progress point: %s", strerror(-err));

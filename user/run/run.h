@@ -122,12 +122,6 @@ struct run {
 	unsigned int waits; /* a bit for each kind of wait (base/waits.h) that is sampled, and can
 			       be selected */
 	enum abi_payer payer;
-	enum run_calls {
-		RUN_CALLS_NONE,
-		RUN_CALLS_SHIM,
-		RUN_CALLS_EXECUTABLE,
-		RUN_CALLS_LIBRARIES
-	} calls; /* where --sync pthread sees them */
 	bool preload;
 	struct run_injection injection;
 	char fallback[256];	    /* what this kernel made us replace, or "" */
@@ -200,10 +194,8 @@ int run_open(struct run *r, const struct session_options *options, struct error 
 /* One line on stderr if functions are tried since there are no lines, and one if some of their
  * names cannot be read. */
 void run_say_granularity(const struct run *r);
-/* Probes of --sync pthread; the process must exist and be attached to. Not those that wait for a
- * library: run_add_calls_of_libraries, until it returns 1. */
+/* Probes of --sync pthread; the process must exist and be attached to. */
 int run_add_calls(struct run *r, struct error *e);
-int run_add_calls_of_libraries(struct run *r, struct error *e);
 int run_open_runner(struct run *r, struct error *e);
 
 /* points.c: the progress points of a run: checked before the program starts, attached before it

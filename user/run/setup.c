@@ -56,12 +56,13 @@ int run_look_at_program(struct run *r, struct error *e)
 		return err;
 	r->dynamic = elf_object_is_dynamic(o);
 	r->own_rights = has_own_rights(r->path);
-	if (r->own_rights && r->options.sync == RUN_SYNC_PTHREAD)
+	if ((r->own_rights || !r->dynamic) && r->options.sync == RUN_SYNC_PTHREAD)
 		return fail(e, EOPNOTSUPP,
-			    "%s has rights of its own (set-uid, set-gid or capabilities), so the "
-			    "library that --sync pthread "
-			    "takes cannot be loaded into it; use --sync sched",
-			    r->path);
+			    "%s %s, so the library that --sync pthread takes cannot be loaded into "
+			    "it; use --sync sched",
+			    r->path,
+			    r->dynamic ? "has rights of its own (set-uid, set-gid or capabilities)"
+				       : "is a static executable");
 	return 0;
 }
 
@@ -96,7 +97,7 @@ int run_choose_payer(struct run *r, struct error *e)
 		     !feature_disabled("task_work", r->options.disabled));
 	/* Held, a thread keeps a CPU from those that wait for it, which only the scheduler knows
 	 * of. */
-	bool keep_cpu = work && (r->options.sync == RUN_SYNC_SCHED || !r->dynamic);
+	bool keep_cpu = work && r->options.sync == RUN_SYNC_SCHED;
 
 	r->injection.held_else = work;
 	r->injection.mode = inject_mode(r, work);
@@ -117,14 +118,6 @@ int run_choose_payer(struct run *r, struct error *e)
 		return fail(e, EOPNOTSUPP,
 			    "--pay hold needs BPF task work (Linux 6.18), which this kernel lacks; "
 			    "use --pay spin");
-	if (r->payer != ABI_PAY_HOLD && !r->dynamic && r->options.kind == RUN_LAUNCH &&
-	    r->injection.mode == RUN_INJECT_NONE)
-		return fail(e, EOPNOTSUPP,
-			    "%s is a static executable: --sync pthread cannot have a signal "
-			    "handler in it; %s",
-			    r->path,
-			    work ? "use --pay hold"
-				 : "Linux 6.18 can hold its threads, this kernel cannot");
 	if (!work)
 		(void)snprintf(r->fallback, sizeof(r->fallback),
 			       "no BPF task work on this kernel: threads start paying at their "
@@ -182,19 +175,8 @@ unsigned int run_rate(const struct run *r)
 
 int run_choose_sync(struct run *r, struct error *e)
 {
-	if (r->options.sync == RUN_SYNC_PTHREAD) {
-		if (!r->dynamic)
-			r->calls = RUN_CALLS_EXECUTABLE;
-		else
-			r->calls = feature_usable("sync_sites", r->options.disabled)
-					   ? RUN_CALLS_SHIM
-					   : RUN_CALLS_LIBRARIES;
-		if (r->calls != RUN_CALLS_SHIM && !r->fallback[0])
-			(void)snprintf(r->fallback, sizeof(r->fallback),
-				       "no wrapped pthread calls: probes on the calls themselves, "
-				       "which slow every one of them down");
+	if (r->options.sync == RUN_SYNC_PTHREAD)
 		return 0;
-	}
 	/* Loading the programs says what a user without privileges lacks. */
 	if (feature_denied("sched_switch"))
 		return 0;
@@ -410,35 +392,10 @@ int run_add_calls(struct run *r, struct error *e)
 {
 	char path[64];
 
-	switch (r->calls) {
-	case RUN_CALLS_SHIM:
-		(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", target_image_fd(r->target));
-		return session_sync_shim(r->session, shim_pthread_image, shim_pthread_image_size,
-					 path, e);
-	case RUN_CALLS_EXECUTABLE:
-		return session_sync_executable(r->session, code_map_main(r->code), e);
-	default:
+	if (r->options.sync != RUN_SYNC_PTHREAD)
 		return 0;
-	}
-}
-
-int run_add_calls_of_libraries(struct run *r, struct error *e)
-{
-	struct pollfd end = {.events = POLLIN};
-	int err;
-
-	if (r->calls != RUN_CALLS_LIBRARIES)
-		return 1;
-	end.fd = target_pidfd(r->target);
-	err = session_sync_libraries(r->session, e);
-	if (err < 0 && poll(&end, 1, 0) > 0) {
-		/* It has ended meanwhile: there is nothing to probe any more. */
-		e->text[0] = '\0';
-		return 0;
-	}
-	if (err > 0)
-		r->calls = RUN_CALLS_NONE;
-	return err;
+	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", target_image_fd(r->target));
+	return session_sync_shim(r->session, shim_pthread_image, shim_pthread_image_size, path, e);
 }
 
 int run_open_runner(struct run *r, struct error *e)

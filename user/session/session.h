@@ -123,18 +123,11 @@ void session_measure_own(struct session *s);
 /* CPUs that they kept busy, so far: 0.01 is a hundredth of one. The kernel's way to them,
  * interrupts above all, is not in it, nor are pauses. NaN: not known. */
 double session_own_share(struct session *s);
-/* --sync pthread: where the C library's calls are seen. One of these, after session_attach.
- * On the shim's own places in its wrappers of them: @image are the library's bytes, @path a file of
- * them that the program maps (it can be one in /proc/PID/fd). */
+/* --sync pthread: probes on the shim's own places in its wrappers of the C library's calls, after
+ * session_attach. @image are the library's bytes, @path a file of them that the program maps (it
+ * can be one in /proc/PID/fd). */
 int session_sync_shim(struct session *s, const void *image, size_t size, const char *path,
 		      struct error *e);
-/* On the calls themselves, in a static executable: -ENOENT when it has none. Probes on returns
- * replace return addresses: of a thread that is cancelled in such a call C cleanup handlers run,
- * but not the destructors of C++ above the call. */
-int session_sync_executable(struct session *s, const struct elf_object *o, struct error *e);
-/* On the calls themselves, in the C library that the process has mapped: 1, or 0 when it has mapped
- * none yet. */
-int session_sync_libraries(struct session *s, struct error *e);
 /* Has the dynamic linker of @program, which is about to run (in the process of session_attach
  * only), tell when it has mapped or unmapped libraries: after session_attach. Without it they must
  * be looked for. -ENOENT: a static executable, or a linker that does not tell. */
