@@ -9,7 +9,7 @@
 #include "handover.h"
 
 #include <alloca.h>
-#include <limits.h>
+#include <linux/limits.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/syscall.h>

@@ -8,7 +8,7 @@
 #include "shim.h"
 #include "shared/shim_first.h"
 
-#include <limits.h>
+#include <linux/limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/syscall.h>

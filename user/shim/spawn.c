@@ -7,7 +7,7 @@
 
 #include <alloca.h>
 #include <fcntl.h>
-#include <limits.h>
+#include <linux/limits.h>
 #include <spawn.h>
 #include <string.h>
 #include <sys/mman.h>
