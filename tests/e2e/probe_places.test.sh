@@ -99,6 +99,20 @@ int main(void)
 END
 gcc -O2 -g -o reader reader.c || exit 1
 
+# A profile that says of data that threads were found in it.
+forge() {
+	python3 - "$(nm reader | sed -n 's/ [tT] table2$//p')" <<-'END'
+		import json, sys
+		counts = " ".join(f"{int(sys.argv[1], 16) + i:x}:100" for i in range(64))
+		for line in open("samples.jsonl", encoding="utf-8"):
+		    record = json.loads(line)
+		    if record["type"] != "addresses":
+		        print(line, end="")
+		    elif record["path"].endswith("/reader"):
+		        print(json.dumps(dict(record, counts=counts)))
+	END
+}
+
 # Whatever puts probes at functions that nobody named.
 reads_itself() {
 	local why='' reader
@@ -108,6 +122,9 @@ reads_itself() {
 	timeout 30 "$COZBPF" list points --rates "$reader" >>out 2>>err </dev/null || why+=" list: status $?;"
 	timeout 30 "$COZBPF" annotate --count 2s --pid "$reader" "reader.c:$(grep -n WORK reader.c | cut -d: -f1)" samples.jsonl >>out 2>>err </dev/null ||
 		why+=" annotate: status $?;"
+	forge >forged.jsonl
+	! timeout 30 "$COZBPF" annotate --count 2s --pid "$reader" table2 forged.jsonl >>out 2>>err </dev/null || why+=' data is counted;'
+	grep -q 'no instruction of .*reader surely begins at .*: leave out --count$' err || why+=' that is not said;'
 	touch stop
 	wait "$reader" || why+=" the program ended with status $?;"
 	grep -q 'wrong=0$' read_out || why+=" it says $(cat read_out);"
@@ -135,6 +152,7 @@ cat >shared.c <<'END'
 unsigned long shared_work(unsigned long x) { return x * 3 + 1; }
 END
 cat >caller.c <<'END'
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -146,10 +164,12 @@ static double cpu_s(void)
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
-/* CALLS FILE: turns of so many calls until the file is there; the nanoseconds of a call in the worst turn. */
-int main(int argc, char **argv)
+/* CALLS FILE [any]: turns of so many calls until the file is there; the nanoseconds of a call in the worst turn. With a third word another thread
+ * makes them, and main ends. */
+static void *turns(void *arg)
 {
 	const struct timespec pause = {0, 1000000};
+	char **argv = arg;
 	long calls = atol(argv[1]);
 	double worst = 0;
 	unsigned long x = 0;
@@ -161,10 +181,17 @@ int main(int argc, char **argv)
 		nanosleep(&pause, NULL);
 	} while (access(argv[2], F_OK));
 	printf("%.1f\n", worst * 1e9);
-	return argc < 0 || x == 1;
+	exit(x == 1);
+}
+int main(int argc, char **argv)
+{
+	pthread_t t;
+	if (argc < 4) turns(argv);
+	if (pthread_create(&t, NULL, turns, argv)) return 1;
+	pthread_exit(NULL);
 }
 END
-gcc -O2 -g -shared -fPIC -o libshared.so shared.c && gcc -O2 -g -o caller caller.c -L. -lshared -Wl,-rpath,"$tmp" || exit 1
+gcc -O2 -g -shared -fPIC -o libshared.so shared.c && gcc -O2 -g -pthread -o caller caller.c -L. -lshared -Wl,-rpath,"$tmp" || exit 1
 
 others_unharmed() {
 	local why='' follow ours theirs alone all
@@ -188,6 +215,20 @@ others_unharmed() {
 	verdict 'a process out of scope is not slowed by a point in its library' "$why" exec.out all.out
 }
 
+# The kernel knows a process by its first thread. Without that its probes are in all others as well.
+others_warned_of() {
+	local why='' ours
+	./caller 100 never any >/dev/null &
+	ours=$!
+	sleep 0.3
+	"$COZBPF" attach "$ours" --follow exec -q -o leaderless.jsonl -p work=libshared.so:shared_work -d 2 >leaderless.out 2>&1 </dev/null ||
+		why+=" status $?;"
+	kill "$ours"
+	grep -q "Progress point 'work': [1-9]" leaderless.out || why+=' no visits;'
+	grep -q 'warning: .* slows down all processes that map .*libshared.so.* first thread has ended' leaderless.out || why+=' not said;'
+	verdict 'a point in a library of a process whose main has ended: others are slowed, which is said' "$why" leaderless.out
+}
+
 returns
 returns --disable uprobe_multi
 refusals
@@ -195,3 +236,4 @@ fibers
 reads_itself
 places_refused
 others_unharmed
+others_warned_of

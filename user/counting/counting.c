@@ -80,6 +80,27 @@ static int add_anchor(const struct elf_symbol *s, void *arg)
 	return add_place(g->c, s->addr) == -ENOMEM ? -ENOMEM : 0;
 }
 
+/* Leaves the places that are instructions by the code alone. Samples do not prove it: a profile is
+ * what someone wrote down, and in a database are samples of all users, whose threads can jump into
+ * the data of any library. */
+static int keep_certain(struct counting *c, struct error *e)
+{
+	struct error why = {0};
+	size_t kept = 0;
+	int r = 0;
+
+	for (size_t i = 0; r != -ENOMEM && i < c->n_counted; i++) {
+		r = code_place_check(&c->code, c->counted[i].vaddr, &why);
+		if (r == 0)
+			c->counted[kept++] = c->counted[i];
+	}
+	if (r == -ENOMEM)
+		return fail(e, ENOMEM, "out of memory");
+	r = c->n_counted && !kept ? fail(e, ENODATA, "%s: leave out --count", why.text) : 0;
+	c->n_counted = kept;
+	return r;
+}
+
 static int gather(struct counting *c, const struct annotation *a, const struct classes *classes,
 		  struct error *e)
 {
@@ -94,6 +115,11 @@ static int gather(struct counting *c, const struct annotation *a, const struct c
 			    "another: leave out --count");
 	begins = code_place_check(&c->code, a->flow.start, NULL) == 0;
 	r = counted_places(&a->flow, classes, a->found, begins, &c->counted, &c->n_counted);
+	if (r == 0) {
+		r = keep_certain(c, e);
+		if (r < 0)
+			return r;
+	}
 	for (size_t i = 0; r == 0 && i < c->n_counted; i++)
 		r = add_place(c, c->counted[i].vaddr);
 	if (r == -ERANGE)

@@ -23,8 +23,7 @@ struct uprobe {
 	uint64_t vaddr;	    /* in the object's own numbering */
 	uint64_t semaphore; /* address of a count to keep above 0 meanwhile; 0: none */
 	uint64_t cookie;
-	bool certain; /* that an instruction begins there: code_place_check has said so, or a thread
-			 was found there */
+	bool certain; /* that an instruction begins there: code_place_check has said so */
 };
 
 struct uprobes {

@@ -68,7 +68,12 @@ void points_only_in(struct points *ps, pid_t pid)
 
 bool points_everywhere(const struct points *ps)
 {
-	return ps->pid == 0;
+	return ps->pid == 0 || points_leaderless(ps);
+}
+
+bool points_leaderless(const struct points *ps)
+{
+	return ps->pid && uprobe_process(ps->pid) < 0;
 }
 
 static struct point *new_point(struct points *ps, const char *name)

@@ -130,6 +130,9 @@ void points_close(struct points *ps); /* not opened: allowed */
  * all that map the file: points_everywhere. */
 void points_only_in(struct points *ps, pid_t pid);
 bool points_everywhere(const struct points *ps);
+/* They were to be put into one process alone, whose first thread has ended: the kernel cannot tell
+ * it from others then. */
+bool points_leaderless(const struct points *ps);
 
 /* Adds a throughput point that counts nothing yet; *ret is its index. -EEXIST, -E2BIG. */
 int points_add(struct points *ps, const char *name, size_t *ret, struct error *e);

@@ -233,10 +233,14 @@ static int attach_sites(struct run *r, size_t point, const struct point_spec *p,
 	/* Who runs the executable is mostly in scope; a library is everybody's. */
 	if (err == 0 && !code_map_is_main(r->code, i) &&
 	    points_everywhere(session_points(r->session)))
-		(void)log_error("warning: -p %s slows down all processes that map %s, in scope or "
-				"not; one process alone, with --follow exec, has it "
-				"to itself",
-				p->name, code_map_path(r->code, i));
+		(void)log_error(
+			"warning: -p %s slows down all processes that map %s, in scope or "
+			"not; %s",
+			p->name, code_map_path(r->code, i),
+			points_leaderless(session_points(r->session))
+				? "a process whose first thread has ended cannot have it "
+				  "to itself"
+				: "one process alone, with --follow exec, has it to itself");
 	return err;
 }
 
