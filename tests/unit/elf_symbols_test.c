@@ -25,6 +25,8 @@
 
 #include <cmocka.h>
 
+#include "elf_forged.h"
+
 #define FUNCTION(name)                                                              \
 	".type \"" name "\", @function\n\"" name "\":\n\tnop\n\tret\n.size \"" name \
 	"\", .-\"" name "\"\n"
@@ -552,15 +554,44 @@ static void test_namesakes(void **state)
 	assert_int_equal(elf_object_namesakes(o, "symbols_no_such", all, 4), 0);
 }
 
+/* No name is compared with all others. */
+static void test_many_namesakes(void **state)
+{
+	enum { MANY = 1 << 17 };
+	_cleanup_free_ unsigned char *code = calloc(1, MANY);
+	struct forged_symbols symbols = forge_symbols(MANY);
+	_cleanup_elf_object_ struct elf_object *o = NULL;
+	_cleanup_close_ int fd = -1;
+	struct elf_symbol all[4];
+	char path[64];
+
+	(void)state;
+	assert_non_null(code);
+	for (size_t i = 0; i < MANY; i++) {
+		forge_symbol(&symbols, "work", i, 1);
+		symbols.all[i + 1].st_info = ELF64_ST_INFO(STB_LOCAL, STT_FUNC);
+	}
+	fd = forge_elf(
+		(struct forged_section[]){
+			{".text", code, {.sh_type = SHT_PROGBITS, .sh_size = MANY}},
+			FORGED_SYMBOLS(symbols)},
+		3, 0, path);
+	o = open_object(path);
+	(void)alarm(20);
+	assert_int_equal(elf_object_namesakes(o, "work", all, 4), 4);
+	(void)alarm(0);
+	forge_symbols_free(&symbols);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_sharers),	      cmocka_unit_test(test_namesakes),
-		cmocka_unit_test(test_own_length),    cmocka_unit_test(test_entries),
-		cmocka_unit_test(test_code),	      cmocka_unit_test(test_indirect),
-		cmocka_unit_test(test_languages),     cmocka_unit_test(test_readable),
-		cmocka_unit_test(test_separate),      cmocka_unit_test(test_minidebug),
-		cmocka_unit_test(test_bad_minidebug),
+		cmocka_unit_test(test_many_namesakes), cmocka_unit_test(test_sharers),
+		cmocka_unit_test(test_namesakes),      cmocka_unit_test(test_own_length),
+		cmocka_unit_test(test_entries),	       cmocka_unit_test(test_code),
+		cmocka_unit_test(test_indirect),       cmocka_unit_test(test_languages),
+		cmocka_unit_test(test_readable),       cmocka_unit_test(test_separate),
+		cmocka_unit_test(test_minidebug),      cmocka_unit_test(test_bad_minidebug),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

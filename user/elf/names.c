@@ -281,11 +281,12 @@ static bool is_another(const struct kept *k, const struct symbol *s, const char 
 	return strcmp(k->readable, name) != 0;
 }
 
-static int keep_namesakes(const struct sakes *w, bool local, struct kept_list *ret)
+/* Adds to @ret up to @max: each is compared with those that were kept. */
+static int keep_namesakes(const struct sakes *w, bool local, size_t max, struct kept_list *ret)
 {
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < w->n; i++) {
+	for (size_t i = 0; r == 0 && i < w->n && ret->n < max; i++) {
 		const struct symbol *s = w->all[i];
 		char *name = (s->rank == 2) == local ? readable(s, false) : NULL;
 		bool is_new = true;
@@ -317,7 +318,7 @@ int elf_object_namesakes(const struct elf_object *o, const char *name, struct el
 		r = find_sakes(o->symbols, &w);
 	/* Those that are exported first. */
 	for (int local = 0; r == 0 && local < 2; local++)
-		r = keep_namesakes(&w, local, &kept);
+		r = keep_namesakes(&w, local, max < 2 ? 2 : max, &kept);
 	free(w.all);
 	if (r < 0)
 		return r;
