@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -149,6 +150,51 @@ static void programs_run(void **state)
 	assert_string_equal(answer, "");
 }
 
+/* May another process of nobody's read what is mapped in @pid? */
+static bool nobody_sees(pid_t pid)
+{
+	char path[64];
+	pid_t other = fork();
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	if (other == 0)
+		_exit(setgroups(0, NULL) < 0 || setgid(65534) < 0 || setuid(65534) < 0 ||
+		      can_open(path, O_RDONLY));
+	return end_of(other) != 0;
+}
+
+/* What a confined process becomes is dumpable again. */
+static void nobody_looks_in(void **state)
+{
+	char *const words[] = {(char *)(uintptr_t) "/usr/bin/sort", NULL};
+	int in[2], out[2];
+	char byte = 0;
+	pid_t pid;
+
+	(void)state;
+	if (geteuid() != 0) {
+		print_message("only root's programs become another user's\n");
+		skip();
+	}
+	assert_true(pipe(in) == 0 && pipe2(out, O_CLOEXEC) == 0);
+	pid = fork();
+	if (pid == 0) {
+		(void)close(in[1]);
+		if (dup2(in[0], 0) < 0 || !sandbox_confine_program(&bounds))
+			_exit(126);
+		(void)execve(words[0], words, NULL);
+		_exit(127);
+	}
+	/* Closed by its exec. */
+	(void)close(out[1]);
+	assert_int_equal(read(out[0], &byte, 1), 0);
+	assert_false(nobody_sees(pid));
+	(void)close(in[1]);
+	(void)close(in[0]);
+	(void)close(out[0]);
+	assert_int_equal(end_of(pid), 0);
+}
+
 /* A decoder, which needs less: what it is given, and to answer. */
 static uint64_t try_as_decoder(int socket_fd)
 {
@@ -212,6 +258,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nothing_else_works),
 		cmocka_unit_test(programs_run),
+		cmocka_unit_test(nobody_looks_in),
 		cmocka_unit_test(decoders_can_answer_alone),
 	};
 

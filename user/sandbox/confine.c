@@ -17,6 +17,8 @@
 #include <unistd.h>
 
 #define NOBODY 65534
+/* No other process has this group. */
+#define GROUP_APART ((gid_t)-3)
 
 /* Memory checkers reserve terabytes of address space. */
 #if defined(__SANITIZE_ADDRESS__)
@@ -41,12 +43,16 @@ bool sandbox_drop_rights(void)
 		(void)!write(fd, "1000", 4);
 	/* Root that cannot become somebody else (a user namespace without that user, no CAP_SETUID)
 	 * would read files as root. */
-	if (geteuid() == 0 && (setgroups(0, NULL) < 0 || setresgid(NOBODY, NOBODY, NOBODY) < 0 ||
+	if (geteuid() == 0 && (setgroups(0, NULL) < 0 ||
+			       /* A user namespace need not have the group. */
+			       (setresgid(GROUP_APART, GROUP_APART, GROUP_APART) < 0 &&
+				setresgid(NOBODY, NOBODY, NOBODY) < 0) ||
 			       setresuid(NOBODY, NOBODY, NOBODY) < 0))
 		return false;
 	if (syscall(SYS_capset, &head, none) < 0)
 		return false;
-	/* Nobody's other processes must not look into this one; and it goes when its maker does. */
+	/* Nobody's other processes must not look into this one, nor, since they are of another
+	 * group, into the program that it becomes; and it goes when its maker does. */
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
 	       prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0 &&
 	       prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0;
