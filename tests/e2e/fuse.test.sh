@@ -132,3 +132,23 @@ if mount_fuse user_id=65534; then
 	attached -d 2
 	refusal 'FUSE of another user: attach says so' 'FUSE.*allow_other' $?
 fi
+unmount
+
+# An overlay over FUSE, both in a namespace of a user's, opens its files for root as that user.
+mkdir empty overlaid
+# shellcheck disable=SC2016 # for the inner shell
+unshare --user --map-root-user --mount bash -c '
+	"$1/fuse" files mounted &
+	until grep -qF " $PWD/mounted " /proc/self/mountinfo; do sleep 0.1; done
+	mount -t overlay overlay overlaid -o lowerdir=mounted:empty && exec overlaid/steady 60' _ "$programs" >/dev/null 2>complaint &
+victim=$!
+for _ in {1..50}; do
+	[[ $(readlink "/proc/$victim/exe") != */steady ]] || break
+	sleep 0.1
+done
+if [[ $(readlink "/proc/$victim/exe") = */steady ]]; then
+	attached -d 2
+	refusal 'FUSE of another user below an overlay: attach says so' 'FUSE.*allow_other' $?
+else
+	printf 'skip an overlay over FUSE in a user namespace: it cannot be mounted: %s\n' "$(head -n 1 complaint)"
+fi

@@ -28,7 +28,8 @@ struct file_rights {
  * have effects, and files of /proc, /sys and their like are made by the kernel when they are read.
  * @as: whose rights are needed, besides ours; NULL: ours alone. Without root, ours are, but not the
  * capabilities that override a file's permissions. Returns a descriptor, -ENOEXEC (not a regular
- * file on a file system for programs), or another negative errno. */
+ * file on a file system for programs), -EREMOTE (on an overlay that another user has over FUSE), or
+ * another negative errno. */
 int open_file(const char *path, const struct file_rights *as);
 /* The same with our own rights, for what a user names: a pipe is opened as well, and its writer
  * waited for. */
@@ -39,6 +40,9 @@ int open_file_at(int directory, const char *name);
 
 /* Is a file that we may not open on a FUSE file system that answers its own user alone? */
 bool file_is_anothers_fuse(const char *path);
+/* May the open file, of a file system of that type (linux/magic.h), be on FUSE, below an overlay
+ * perhaps? */
+bool file_may_be_fuse(int fd, int64_t file_system);
 /* The size of an open file in bytes, or a negative errno. Moves its offset. FUSE refuses fstat to
  * all users but the one that mounted it, also of an open file, and our processes without rights are
  * another user. */

@@ -193,11 +193,10 @@ static uint32_t owner_unopened(const struct collect_file *f)
 
 static int learn(struct names *n, struct collect_bpf *skel, const struct collect_news *news)
 {
-	_cleanup_close_ int fd = -1;
 	struct opened_file opened;
 	char link[PROC_PATH], range[48], *path;
 	const char *base;
-	int r;
+	int fd, r;
 
 	(void)snprintf(range, sizeof(range), "map_files/%llx-%llx", news->start, news->end);
 	proc_path(link, (pid_t)news->pid, range);
@@ -212,12 +211,14 @@ static int learn(struct names *n, struct collect_bpf *skel, const struct collect
 	if (fd == -ENOEXEC || fd == -ETIMEDOUT)
 		know(skel, &news->file);
 	if (fd < 0 || !is_that(&opened, &news->file)) {
+		opener_close(fd);
 		free(path);
 		return 0;
 	}
 	if (strlen(path) > MOST_PATH)
 		memmove(path, base, strlen(base) + 1);
 	r = set_image(n, news->image, &news->file, owner_of(&opened), path, elf_file_build_id(fd));
+	opener_close(fd);
 	if (r == 0)
 		know(skel, &news->file);
 	return r;

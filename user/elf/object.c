@@ -216,7 +216,7 @@ static int open_error(struct error *e, const char *path, int errnum)
 {
 	if (errnum == ENOENT || errnum == ENOTDIR)
 		return fail(e, ENOENT, "%s: no such file", path);
-	if (errnum == EACCES && file_is_anothers_fuse(path))
+	if (errnum == EREMOTE || (errnum == EACCES && file_is_anothers_fuse(path)))
 		return fail(e, EACCES,
 			    "%s: on a FUSE file system that only the user who mounted it can read; "
 			    "mount it with -o allow_other, or run a copy of "

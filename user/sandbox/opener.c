@@ -83,6 +83,7 @@ static int describe(int fd, struct opened_file *ret)
 		return -errno;
 	ret->file_system = fs.f_type;
 	ret->is_nosuid = fs.f_flags & ST_NOSUID;
+	ret->may_be_fuse = file_may_be_fuse(fd, fs.f_type);
 	return 0;
 }
 
@@ -236,7 +237,7 @@ int opener_open_described(const char *path, const struct file_rights *as, struct
 	(void)pthread_mutex_lock(&opener.lock);
 	r = ask(path, as, ret);
 	if (r >= 0)
-		(void)remember(r, ret->file_system == FUSE_SUPER_MAGIC);
+		(void)remember(r, ret->may_be_fuse);
 	(void)pthread_mutex_unlock(&opener.lock);
 	return r;
 }

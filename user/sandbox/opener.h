@@ -14,6 +14,7 @@ struct opened_file {
 	struct stat st;
 	int64_t file_system; /* as in linux/magic.h */
 	bool is_nosuid;	     /* its mount's owners are not believed */
+	bool may_be_fuse;
 };
 
 /* To be called early, as decoder_start. Not started, files are opened in this process. @answer_s:

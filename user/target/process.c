@@ -219,10 +219,9 @@ static int check_rights(pid_t pid, const struct process_facts *f, struct error *
 	return 0;
 }
 
-static int refuse_reading(pid_t pid, const struct process_facts *f, const char *path,
-			  struct error *e)
+static int refuse_reading(pid_t pid, const struct process_facts *f, bool fuse, struct error *e)
 {
-	if (file_is_anothers_fuse(path))
+	if (fuse)
 		return fail(e, EPERM,
 			    "the executable of process %d (%s) is on a FUSE file system that only "
 			    "the user who mounted it can read: mount it with "
@@ -244,8 +243,8 @@ static int check_architecture(pid_t pid, const struct process_facts *f, struct e
 
 	proc_path(path, pid, "exe");
 	fd = opener_open(path, NULL);
-	if (fd == -EACCES || fd == -EPERM)
-		return refuse_reading(pid, f, path, e);
+	if (fd == -EACCES || fd == -EPERM || fd == -EREMOTE)
+		return refuse_reading(pid, f, fd == -EREMOTE || file_is_anothers_fuse(path), e);
 	if (fd == -ETIMEDOUT)
 		return fail(e, ETIMEDOUT,
 			    "the file system that the executable of process %d (%s) is on does not "
