@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -81,6 +82,12 @@ __asm__(".text\n" FUNCTION("leave_once", "test %edi, %edi; je 1f; nop; 1: ret\n"
 											"0\n."
 											"popsectio"
 											"n\n");
+
+/* Leaves by very many branches for a megabyte of code that has no name. */
+__asm__(".pushsection .text.many, \"ax\"\n" FUNCTION(
+	"leave_often",
+	".rept 32768\nje 2f\n.endr\nret\n") "2: .cfi_startproc\n.skip 1 << 20, "
+					    "0x90\nret\n.cfi_endproc\n.popsection\n");
 
 static struct elf_object *self;
 
@@ -213,13 +220,28 @@ static void reads_targets(void **state)
 	assert_int_equal(exits[1].vaddr, s.addr + 4);
 }
 
+/* That code is not decoded for each of the branches. */
+static void ends_soon(void **state)
+{
+	_cleanup_free_ struct code_exit *exits = NULL;
+	struct error e = {.text = ""};
+	struct elf_symbol s;
+	size_t n;
+
+	(void)state;
+	find("leave_often", &s);
+	(void)alarm(120);
+	assert_int_equal(code_exits(self, &s, &exits, &n, &e), -EOPNOTSUPP);
+	(void)alarm(0);
+	assert_non_null(strstr(e.text, "too much code"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(decides_on_places),
-		cmocka_unit_test(refuses_what_is_no_code),
-		cmocka_unit_test(finds_exits),
-		cmocka_unit_test(reads_targets),
+		cmocka_unit_test(decides_on_places), cmocka_unit_test(refuses_what_is_no_code),
+		cmocka_unit_test(finds_exits),	     cmocka_unit_test(reads_targets),
+		cmocka_unit_test(ends_soon),
 	};
 	struct error e = {.text = ""};
 	int r;

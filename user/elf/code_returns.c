@@ -13,6 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Bytes of other code that are decoded to find out what a function jumps to. */
+#define MAX_BEYOND (16ULL << 20)
+
 struct leaving {
 	const struct elf_object *o;
 	const struct elf_symbol *s;
@@ -21,6 +24,7 @@ struct leaving {
 	size_t n;
 	struct code_exit *exits;
 	size_t n_exits;
+	uint64_t left; /* of MAX_BEYOND */
 	struct error *e;
 };
 
@@ -120,6 +124,10 @@ static int look_beyond(struct leaving *l, uint64_t from, uint64_t target)
 		return 0;
 	named = elf_object_function_at(l->o, target, &s) == 0 && !s.is_nameless;
 	begins = at.lo == target || (named && s.addr == target);
+	if (begins && !named && at.hi - at.lo > l->left)
+		return refuse(l, from, "it jumps to too much code that has no name");
+	if (begins && !named)
+		l->left -= at.hi - at.lo;
 	if (begins && (named ? !is_cold(l, &s) : !comes_back(l, &at)))
 		return 0;
 	if (!begins && named && strcmp(s.function, l->s->function) != 0)
@@ -325,7 +333,7 @@ static int find_all(struct leaving *l)
 int code_exits(const struct elf_object *o, const struct elf_symbol *s, struct code_exit **ret,
 	       size_t *ret_n, struct error *e)
 {
-	struct leaving l = {.o = o, .s = s, .e = e};
+	struct leaving l = {.o = o, .s = s, .left = MAX_BEYOND, .e = e};
 	int r = find_all(&l);
 
 	for (size_t i = 0; i < CODE_MAX_PARTS; i++)
