@@ -33,7 +33,8 @@ int calibrate_tick(struct bpf_perf_event_data *ctx)
 
 	/* A signal is raised only on the way back to user mode; the others need not care, but are
 	 * to be alike. */
-	if (!calibration.payer || (u32)current->pid != calibration.asker || (ctx->regs.cs & 3) != 3)
+	if (!calibration.payer || task_thread(current) != calibration.asker ||
+	    (ctx->regs.cs & 3) != 3)
 		return 0;
 	calibration.ticks++;
 	if (calibration.ticks & 1)
@@ -42,7 +43,7 @@ int calibrate_tick(struct bpf_perf_event_data *ctx)
 		calibration.kicks += calibrate_ask(current, now);
 		return 0;
 	}
-	task = bpf_task_from_pid(calibration.payer);
+	task = bpf_task_from_vpid(calibration.payer);
 	if (!task)
 		return 0;
 	calibration.kicks += calibrate_ask(task, now);

@@ -3,7 +3,7 @@
  * recorded for each sample, and nothing of the ledger is in here. After DCPI's interrupt handler
  * (Anderson et al., Continuous Profiling: Where Have All the Cycles Gone?, TOCS 1997, section 4.2):
  * a table of buckets for each CPU, where a full bucket gives one entry away. */
-#include "bpf/kernel.h"
+#include "bpf/namespace.h"
 #include "shared/collect.h"
 
 #include <bpf/bpf_core_read.h>
@@ -74,7 +74,6 @@ struct vm_area_struct {
 
 struct task_struct___collect {
 	void *stack;
-	int tgid;
 	int pid;
 	struct mm_struct *mm;
 	struct task_struct___collect *group_leader;
@@ -292,12 +291,15 @@ static __always_inline bool in_interrupt(struct task_struct___collect *task, u64
 
 static __always_inline void sample(struct bpf_perf_event_data *ctx, struct collect_cpu *c, u32 cpu)
 {
-	struct task_struct___collect *task = (void *)bpf_get_current_task_btf();
+	struct task_struct *current = bpf_get_current_task_btf();
+	struct task_struct___collect *task = (void *)current;
 	struct collect_entry e = {.offset = ctx->regs.ip, .event = (u32)bpf_get_attach_cookie(ctx)};
 	struct place p = {.ip = ctx->regs.ip};
-	u32 pid = BPF_CORE_READ(task, tgid);
+	u32 pid = task_process(current);
 
-	if (collect_scoped && bpf_current_task_under_cgroup(&collect_scope, 0) != 1) {
+	/* What the machine does for others is not for those in a container to see. */
+	if ((own_namespace.level && !pid) ||
+	    (collect_scoped && bpf_current_task_under_cgroup(&collect_scope, 0) != 1)) {
 		c->outside++;
 		return;
 	}

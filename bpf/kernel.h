@@ -42,7 +42,7 @@ enum { BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
 
 #define THREAD_SIZE (16 * 1024) /* of a kernel stack: x86-64 without KASAN */
 
-enum pid_type { PIDTYPE_PID = 0 };
+enum pid_type { PIDTYPE_PID = 0, PIDTYPE_TGID = 1 };
 /* task_struct.flags (include/linux/sched.h): do_exit() has begun; a thread of the kernel's; of a
  * process, but never in user mode: io_uring's, or another subsystem's (6.4). */
 enum {
@@ -110,8 +110,11 @@ struct rlimit {
 /* Indices of signal_struct.rlim: CPU time of the process in s, of a real-time thread in us. */
 enum { RLIMIT_CPU = 0, RLIMIT_RTTIME = 15 };
 
+struct pid;
+
 struct signal_struct {
 	atomic_t live; /* threads that have not begun to exit */
+	struct pid *pids[4]; /* by pid_type; NULL when the process has been waited for */
 	struct rlimit rlim[16];
 };
 

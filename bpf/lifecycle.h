@@ -6,7 +6,7 @@
 #include "bpf/latency.h"
 #include "bpf/pay.h"
 
-/* Thread groups that have just started another program. */
+/* Processes that have just started another program. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 64 * 1024);
@@ -17,12 +17,12 @@ struct {
 static __always_inline bool process_birth(struct task_struct *p, struct task_struct *current)
 {
 	struct abi_proc *parent = proc_of(current), child;
-	u32 tgid = p->tgid;
+	u32 process = task_process(p);
 
 	if (!parent || !(parent->flags & ABI_PROC_FOLLOW))
 		return false;
 	child = *parent;
-	if (bpf_map_update_elem(&procs, &tgid, &child, BPF_ANY)) {
+	if (bpf_map_update_elem(&procs, &process, &child, BPF_ANY)) {
 		count(COUNTER_no_process);
 		return false;
 	}
@@ -59,10 +59,12 @@ static __always_inline void exit_transfer(struct thread *t, u64 now)
  * signals on again when the shim has loaded. */
 static __always_inline void lifecycle_exec(const struct task_struct *p)
 {
+	u32 process = task_process(p);
 	struct abi_proc *proc;
-	u32 tgid = p->tgid;
 
-	if (tgid == control.main) {
+	if (!process)
+		return;
+	if (process == control.main) {
 		control.signals_ok = 0;
 		ADD(control.execs, 1);
 	}
@@ -73,20 +75,20 @@ static __always_inline void lifecycle_exec(const struct task_struct *p)
 		proc->space = ABI_SPACE_NONE;
 		__sync_fetch_and_and(&proc->flags, ~(ABI_PROC_SIGNALS | ABI_PROC_HELD));
 	}
-	if ((proc || config.all_execs) && bpf_ringbuf_output(&execs, &tgid, sizeof(tgid), 0))
+	if ((proc || config.all_execs) && bpf_ringbuf_output(&execs, &process, sizeof(process), 0))
 		count(COUNTER_exec_lost);
 }
 
 /* After the last thread of a process its number may become another's. */
 static __always_inline void process_ended(struct task_struct *p)
 {
-	u32 tgid = p->tgid;
+	u32 process = task_process(p);
 
 	if (!config.many || BPF_CORE_READ(p, signal, live.counter))
 		return;
-	if (control.tgid == tgid)
+	if (control.tgid == process)
 		control.tgid = 0;
-	bpf_map_delete_elem(&procs, &tgid);
+	bpf_map_delete_elem(&procs, &process);
 }
 
 static __always_inline void lifecycle_exit(struct task_struct *p)

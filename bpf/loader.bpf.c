@@ -12,11 +12,11 @@ SEC("uprobe")
 int loader_state(struct pt_regs *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	u32 tgid = task->tgid;
+	u32 process = task_process(task);
 
 	/* No room: it has been told of others, and has not looked since. */
 	if (in_scope(task))
-		bpf_ringbuf_output(&loads, &tgid, sizeof(tgid), 0);
+		bpf_ringbuf_output(&loads, &process, sizeof(process), 0);
 	return 0;
 }
 

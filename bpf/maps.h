@@ -11,6 +11,7 @@
 #include <bpf/bpf_core_read.h>
 
 #include "shared/abi.h"
+#include "bpf/namespace.h"
 #include "bpf/clock.h"
 #include "bpf/smooth.h"
 
@@ -126,7 +127,7 @@ struct {
 	__type(value, struct work);
 } works __weak SEC(".maps");
 
-/* By thread group. */
+/* By the controller's number of the process. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, ABI_MAX_PROCESSES);
@@ -164,6 +165,8 @@ extern int bpf_send_signal_task(struct task_struct *task, int sig, enum pid_type
 				u64 value) __ksym __weak; /* 6.13 */
 extern struct task_struct *
 bpf_task_from_pid(s32 pid) __ksym __weak;	     /* 6.2; in perf_event programs later */
+extern struct task_struct *
+bpf_task_from_vpid(s32 vpid) __ksym __weak; /* 6.13; the current task's namespace */
 extern void bpf_preempt_disable(void) __ksym __weak; /* 6.11, as the next */
 extern void bpf_preempt_enable(void) __ksym __weak;
 extern void bpf_task_release(struct task_struct *p) __ksym __weak;
@@ -218,19 +221,20 @@ static __always_inline bool experiment_active(u64 epoch)
 
 static __always_inline struct abi_proc *proc_of(const struct task_struct *task)
 {
-	u32 tgid = task->tgid;
+	u32 process = task_process(task);
 
-	return bpf_map_lookup_elem(&procs, &tgid);
+	return bpf_map_lookup_elem(&procs, &process);
 }
 
 static __always_inline bool in_scope(const struct task_struct *task)
 {
+	u32 process = task_process(task);
 	struct abi_proc *p;
 
-	if ((u64)task->tgid == control.tgid)
-		return task->tgid;
-	if (!config.many || !task->tgid)
+	if (process == control.tgid)
+		return process;
+	if (!config.many || !process)
 		return false;
-	p = proc_of(task);
+	p = bpf_map_lookup_elem(&procs, &process);
 	return p && p->flags & ABI_PROC_IN;
 }

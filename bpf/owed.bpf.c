@@ -15,7 +15,7 @@ int owed_threads(struct bpf_iter__task *ctx)
 	/* epoch: even by now, the experiment's was one less. */
 	if (!t || t->account.epoch != control.epoch - 1)
 		return 0;
-	r.tid = task->pid;
+	r.tid = task_thread(task);
 	r.owed = thread_owes(t);
 	r.hits = t->account.earned;
 	r.paid = t->account.paid;

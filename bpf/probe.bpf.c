@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /* One program for each thing that a kernel may lack; each is loaded on its own to see whether it
- * can be. Never attached. What needs a map or a kernel function is in an object of its own
+ * can be. None is attached. What needs a map or a kernel function is in an object of its own
  * (probe_*.bpf.c): a kernel that refuses that refuses all of the object. */
 #include "bpf/kernel.h"
 
+#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
@@ -35,6 +36,13 @@ SEC("?iter/task")
 int probe_iter(struct bpf_iter__task *ctx)
 {
 	return 0;
+}
+
+/* Run once: how many PID namespaces are around that of the current task. */
+SEC("?raw_tp")
+int probe_level(void *ctx)
+{
+	return (int)BPF_CORE_READ(bpf_get_current_task_btf(), thread_pid, level);
 }
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";

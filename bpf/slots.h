@@ -4,20 +4,22 @@
 
 #include "bpf/maps.h"
 
-/* SHIM_NAMESPACE of @task's PID namespace. *ret_tid: its number there. */
+/* SHIM_NAMESPACE of @task's PID namespace; 0: it is the controller's. *ret_tid: its number there. */
 static __always_inline u32 slot_namespace(const struct task_struct *task, u32 *ret_tid)
 {
-	const struct pid *number = BPF_CORE_READ(task, thread_pid);
-	u32 level = BPF_CORE_READ(number, level);
-	const struct upid *own;
+	const struct pid *pid = BPF_CORE_READ(task, thread_pid);
+	u32 level = BPF_CORE_READ(pid, level), inode;
+	struct upid own;
 
-	*ret_tid = BPF_CORE_READ(task, pid);
-	if (!level)
+	if (!level) {
+		*ret_tid = BPF_CORE_READ(task, pid);
 		return 0;
-	own = (const void *)((const char *)number + bpf_core_field_offset(struct pid, numbers) +
-			     level * bpf_core_type_size(struct upid));
-	*ret_tid = BPF_CORE_READ(own, nr);
-	return SHIM_NAMESPACE(BPF_CORE_READ(own, ns, ns.inum));
+	}
+	own = namespace_at(pid, level);
+	*ret_tid = own.nr;
+	inode = BPF_CORE_READ(own.ns, ns.inum);
+	return level == own_namespace.level && inode == own_namespace.inode ? 0
+									    : SHIM_NAMESPACE(inode);
 }
 
 struct slot_search {

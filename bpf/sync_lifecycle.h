@@ -17,7 +17,7 @@ int sync_switch(struct lifecycle_switch *ctx)
 	struct task_struct *next = (struct task_struct *)ctx->next;
 
 	sync_ran(in_scope(bpf_get_current_task_btf()), bpf_ktime_get_ns());
-	sync_runs((u64)BPF_CORE_READ(next, tgid) == control.tgid ? BPF_CORE_READ(next, pid) : 0);
+	sync_runs(untyped_task_process(next) == control.tgid ? BPF_CORE_READ(next, pid) : 0);
 	return 0;
 }
 

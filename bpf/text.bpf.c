@@ -6,6 +6,7 @@
  * The place of a probe in the process follows from mm->start_code, which is set for the main
  * executable alone: copies of libraries are not recognised. */
 #include "bpf/kernel.h"
+#include "bpf/namespace.h"
 #include "shared/abi.h"
 #include "shared/text.h"
 
@@ -43,7 +44,6 @@ struct mm_struct {
 };
 
 struct task_struct___text {
-	int tgid;
 	struct mm_struct *mm;
 };
 
@@ -70,13 +70,13 @@ const volatile unsigned int text_only = 0; /* that one process */
 /* The last process that executed a copy of a breakpoint that cozbpf placed; 0: none. */
 unsigned int text_died = 0;
 
-static __always_inline bool is_in_scope(u32 tgid)
+static __always_inline bool is_in_scope(u32 process)
 {
 	struct abi_proc *p;
 
 	if (text_only)
-		return tgid == text_only;
-	p = bpf_map_lookup_elem(&text_procs, &tgid);
+		return process == text_only;
+	p = bpf_map_lookup_elem(&text_procs, &process);
 	return p && p->flags & ABI_PROC_IN;
 }
 
@@ -91,7 +91,7 @@ int BPF_PROG(text_trap, int signal, struct kernel_siginfo *info, struct task_str
 	struct mm_struct *mm;
 	struct inode *inode;
 
-	if (signal != SIGTRAP || to != task || !is_in_scope(task->tgid) ||
+	if (signal != SIGTRAP || to != task || !is_in_scope(task_process(task)) ||
 	    BPF_CORE_READ(info, si_code) != SI_KERNEL)
 		return 0;
 	mm = BPF_CORE_READ((struct task_struct___text *)task, mm);
@@ -106,7 +106,7 @@ int BPF_PROG(text_trap, int signal, struct kernel_siginfo *info, struct task_str
 		if (!bpf_map_lookup_elem(&text_sites, &site))
 			return 0;
 	}
-	text_died = (unsigned int)task->tgid;
+	text_died = task_process(task);
 	return 0;
 }
 

@@ -16,9 +16,11 @@ struct {
  */
 static __always_inline void trace_stop(u32 kind, u64 at, s64 paid_ns)
 {
-	struct abi_trace r = {
-		.at = at, .paid_ns = paid_ns, .tid = (u32)bpf_get_current_pid_tgid(), .kind = kind};
+	struct abi_trace r = {.at = at, .paid_ns = paid_ns, .kind = kind};
 
-	if (config.traces && bpf_ringbuf_output(&traces, &r, sizeof(r), 1 /* BPF_RB_NO_WAKEUP */))
+	if (!config.traces)
+		return;
+	r.tid = task_thread(bpf_get_current_task_btf());
+	if (bpf_ringbuf_output(&traces, &r, sizeof(r), 1 /* BPF_RB_NO_WAKEUP */))
 		count(COUNTER_trace_lost);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /* How often functions, probes and system calls of one process are passed, to propose progress
  * points for it; and how often blocks of a function are executed. Nothing of the ledger. */
-#include "bpf/kernel.h"
+#include "bpf/namespace.h"
 #include "shared/visit_rates.h"
 
 #include <bpf/bpf_helpers.h>
@@ -37,7 +37,7 @@ int visit_rates_probe(struct pt_regs *ctx)
 
 	if (cookie >> 32 == visit_rates_window &&
 	    (!visit_rates_only ||
-	     (unsigned int)(bpf_get_current_pid_tgid() >> 32) == visit_rates_only))
+	     task_process(bpf_get_current_task_btf()) == visit_rates_only))
 		visit_rates_add((u32)cookie);
 	return 0;
 }
@@ -46,7 +46,7 @@ SEC("tp_btf/sys_enter")
 int BPF_PROG(visit_rates_call, struct pt_regs *regs, long number)
 {
 	if (number >= 0 && number < VISIT_RATES_CALLS &&
-	    (unsigned int)(bpf_get_current_pid_tgid() >> 32) == visit_rates_process)
+	    task_process(bpf_get_current_task_btf()) == visit_rates_process)
 		visit_rates_add(VISIT_RATES_SITES + (u64)number);
 	return 0;
 }

@@ -3,6 +3,7 @@
  * padding, every size asserted. Times are nanoseconds of CLOCK_MONOTONIC unless said otherwise. */
 #pragma once
 
+#include "shared/namespace.h"
 #include "shared/shim_abi.h"
 
 typedef unsigned int abi_u32;

@@ -2,6 +2,8 @@
 /* What the BPF program that counts samples for `cozbpf collect` shares with the controller. */
 #pragma once
 
+#include "shared/namespace.h"
+
 #define COLLECT_MAX_CPUS 256
 /* Each CPU has two tables: one in which it counts, and one that is being read. A bucket is two
  * cache lines. */

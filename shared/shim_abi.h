@@ -46,8 +46,8 @@ enum shim_pay {
 #define SHIM_SLOTS 16384
 #define SHIM_PROBES 64
 /* Threads of two PID namespaces can have one number: what is added to it, for a namespace with this
- * inode (/proc/PID/ns/pid). In the first namespace, 0. It spreads namespaces over all of 32 bits,
- * of which thread ids take 22 at most. */
+ * inode (/proc/PID/ns/pid). In the controller's own namespace, 0. It spreads namespaces over all of
+ * 32 bits, of which thread ids take 22 at most. */
 #define SHIM_NAMESPACE(inode) ((unsigned int)(inode)*2654435761U)
 struct shim_slot {
 	unsigned int tid;   /* ledger writes: the thread's id in its own PID namespace, and

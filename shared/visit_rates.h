@@ -3,5 +3,7 @@
  * call by its number. */
 #pragma once
 
+#include "shared/namespace.h"
+
 #define VISIT_RATES_SITES 8192
 #define VISIT_RATES_CALLS 512

@@ -238,34 +238,6 @@ static void a_group_lists_its_processes(void **state)
 	assert_non_null(strstr(e.text, "/tmp"));
 }
 
-/* A number of our own means another process to the kernel's side there. */
-static void knows_a_namespace_of_its_own(void **state)
-{
-	int status;
-	pid_t pid;
-
-	(void)state;
-	pid = fork();
-	if (pid == 0) {
-		pid_t first;
-
-		if (unshare(CLONE_NEWPID) < 0)
-			_exit(77);
-		first = fork();
-		if (first == 0)
-			_exit(process_numbers_agree() ? 1 : 0);
-		_exit(first > 0 && waitpid(first, &status, 0) == first && process_numbers_agree()
-			      ? WEXITSTATUS(status)
-			      : 2);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	if (WEXITSTATUS(status) == 77) {
-		print_message("skipped: no PID namespace can be made here\n");
-		skip();
-	}
-	assert_int_equal(status, 0);
-}
-
 static void *wait_with_filter(void *arg)
 {
 	struct sock_filter all[] = {BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
@@ -335,7 +307,6 @@ int main(void)
 		cmocka_unit_test(rules_are_all_to_hold),
 		cmocka_unit_test(wrong_rules_say_what_is_near),
 		cmocka_unit_test(a_group_lists_its_processes),
-		cmocka_unit_test(knows_a_namespace_of_its_own),
 		cmocka_unit_test(knows_which_thread_filters),
 		cmocka_unit_test(a_text_ends_in_an_empty_word),
 	};

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "collect.skel.h"
+#include "kernel/namespace.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -178,7 +179,8 @@ static int load(struct sampler *s, const struct collect_settings *set, struct er
 		r = fail(e, errno, "cannot open the BPF program that counts: %s", strerror(errno));
 	} else {
 		s->skel->rodata->collect_scoped = set->cgroup != NULL;
-		if (collect_bpf__load(s->skel) < 0)
+		r = namespace_find(&s->skel->rodata->own_namespace, e);
+		if (r == 0 && collect_bpf__load(s->skel) < 0)
 			r = fail(e, errno,
 				 "cannot load the BPF program that counts (%s); 'cozbpf check' "
 				 "says what is missing",

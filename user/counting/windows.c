@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "elf/object.h"
+#include "kernel/namespace.h"
 #include "kernel/probe.h"
 #include "kernel/uprobes.h"
 #include "shared/visit_rates.h"
@@ -53,6 +54,8 @@ static int gone(const struct windows *w, struct error *e)
 
 static int load(struct windows *w, struct error *e)
 {
+	int r;
+
 	w->skel = visit_rates_bpf__open();
 	if (!w->skel)
 		return fail(e, errno, "cannot open the BPF program that counts: %s",
@@ -60,6 +63,9 @@ static int load(struct windows *w, struct error *e)
 	(void)bpf_program__set_autoload(w->skel->progs.visit_rates_call, false);
 	(void)bpf_program__set_expected_attach_type(w->skel->progs.visit_rates_probe,
 						    (enum bpf_attach_type)UPROBE_MULTI);
+	r = namespace_find(&w->skel->rodata->own_namespace, e);
+	if (r < 0)
+		return r;
 	if (visit_rates_bpf__load(w->skel) < 0)
 		return fail(e, errno, "cannot load the BPF program that counts: %s",
 			    strerror(errno));

@@ -2,6 +2,7 @@
 #include "kernel/programs.h"
 
 #include "base/error.h"
+#include "kernel/namespace.h"
 #include "kernel/refusal.h"
 
 #include "shared/latency.h"
@@ -64,7 +65,7 @@ bool programs_preempt_disable(void)
 
 /* Both variants have the same maps, globals and programs, so that one skeleton serves for either's
  * bytes. */
-struct cozbpf_bpf *programs_open(void)
+static struct cozbpf_bpf *open_variant(void)
 {
 	struct cozbpf_bpf *skel;
 	int r;
@@ -83,6 +84,19 @@ struct cozbpf_bpf *programs_open(void)
 		cozbpf_bpf__destroy(skel);
 		errno = -r;
 		return NULL;
+	}
+	return skel;
+}
+
+struct cozbpf_bpf *programs_open(void)
+{
+	struct cozbpf_bpf *skel = open_variant();
+	int r = skel ? namespace_find(&skel->rodata->own_namespace, NULL) : 0;
+
+	if (r < 0) {
+		cozbpf_bpf__destroy(skel);
+		skel = NULL;
+		errno = -r;
 	}
 	return skel;
 }

@@ -2,6 +2,7 @@
 #include "kernel/text.h"
 
 #include "elf/object.h"
+#include "kernel/namespace.h"
 #include "kernel/refusal.h"
 #include "shared/text.h"
 #include "target/process.h"
@@ -31,7 +32,9 @@ int text_open(int procs_fd, pid_t only, struct text **ret)
 	/* Without it nothing is said of such an end: no reason to bother users. */
 	load_log_listen(&log);
 	t->skel = text_bpf__open();
-	r = t->skel ? bpf_map__reuse_fd(t->skel->maps.text_procs, procs_fd) : -errno;
+	r = t->skel ? namespace_find(&t->skel->rodata->own_namespace, NULL) : -errno;
+	if (r == 0)
+		r = bpf_map__reuse_fd(t->skel->maps.text_procs, procs_fd);
 	if (r == 0) {
 		t->skel->rodata->text_only = (unsigned int)only;
 		r = text_bpf__load(t->skel);

@@ -3,10 +3,11 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "kernel/namespace.h"
 #include "kernel/programs.h"
 #include "kernel/refusal.h"
 #include "kernel/uprobes.h"
-#include "target/process.h"
+#include "shared/namespace.h"
 
 #include "probe.skel.h"
 #include "probe_all.skel.h"
@@ -88,8 +89,10 @@ static int check_storage(struct bpf_object *o, struct bpf_program *p, struct loa
 
 static int check_pid_namespace(struct bpf_object *o, struct bpf_program *p, struct load_log *l)
 {
+	struct own_namespace ns;
+
 	(void)o, (void)p, (void)l;
-	return process_numbers_agree() ? 0 : -EOPNOTSUPP;
+	return namespace_find(&ns, NULL);
 }
 
 static int check_btf(struct bpf_object *o, struct bpf_program *p, struct load_log *l)
@@ -127,11 +130,11 @@ const struct trial trials[] = {
 	 .required = true,
 	 .since = "CONFIG_DEBUG_INFO_BTF"},
 	{.name = "pid_namespace",
-	 .what = "the kernel's numbers of processes",
+	 .what = "the numbers of processes in our PID namespace",
 	 .check = check_pid_namespace,
 	 .required = true,
-	 .since = "a PID namespace of our own, as in a container",
-	 .remedy = "run cozbpf outside, or in the host's PID namespace (docker run --pid=host)"},
+	 .since = "/proc of the PID namespace that cozbpf runs in",
+	 .remedy = "mount /proc there, as unshare --mount-proc does"},
 	{.name = "sampling_clock",
 	 .what = "per-CPU timer samples",
 	 .check = check_clock,

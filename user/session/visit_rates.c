@@ -11,6 +11,7 @@
 #include "elf/names.h"
 #include "elf/object.h"
 #include "elf/usdt.h"
+#include "kernel/namespace.h"
 #include "kernel/probe.h"
 #include "kernel/uprobes.h"
 #include "shared/visit_rates.h"
@@ -229,6 +230,8 @@ static int read_counters(const struct visit_rates *v, uint64_t *ret)
 
 static int load(struct visit_rates *v, struct error *e)
 {
+	int r;
+
 	v->skel = visit_rates_bpf__open();
 	if (!v->skel)
 		return fail(e, errno, "cannot open the BPF programs that count: %s",
@@ -236,6 +239,9 @@ static int load(struct visit_rates *v, struct error *e)
 	v->skel->rodata->visit_rates_process = (unsigned int)v->pid;
 	(void)bpf_program__set_expected_attach_type(v->skel->progs.visit_rates_probe,
 						    (enum bpf_attach_type)UPROBE_MULTI);
+	r = namespace_find(&v->skel->rodata->own_namespace, e);
+	if (r < 0)
+		return r;
 	if (visit_rates_bpf__load(v->skel) < 0)
 		return fail(e, errno, "cannot load the BPF programs that count: %s",
 			    strerror(errno));

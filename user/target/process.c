@@ -26,7 +26,6 @@
 /* include/linux/sched.h; in the flags of /proc/PID/stat. */
 #define PF_EXITING 0x00000004
 #define PF_KTHREAD 0x00200000
-#define FIRST_PID_NAMESPACE 0xEFFFFFFCU /* its inode: include/linux/proc_ns.h */
 #define CAPABILITY_PTRACE 19
 #define DELETED " (deleted)"
 #define LARGEST_TEXT (64U * 1024 * 1024)
@@ -161,24 +160,6 @@ bool process_thread_filters(pid_t pid, pid_t tid)
 	text = process_text(pid, file);
 	/* Without seccomp in the kernel there is no such line. */
 	return !text || process_field(text, "\nSeccomp:", 10) != 0;
-}
-
-bool process_numbers_agree(void)
-{
-	struct stat ns;
-
-	return stat("/proc/self/ns/pid", &ns) == 0 && ns.st_ino == FIRST_PID_NAMESPACE;
-}
-
-int process_check_numbers(struct error *e)
-{
-	if (!process_numbers_agree())
-		return fail(e, EOPNOTSUPP,
-			    "cozbpf is in a PID namespace of its own, as in a container: the "
-			    "kernel's part would follow processes of "
-			    "the host that have the same numbers; run it outside, or in the host's "
-			    "PID namespace (docker run --pid=host)");
-	return 0;
 }
 
 static bool may_trace_others(void)

@@ -33,10 +33,6 @@ int process_read(pid_t pid, struct process_facts *ret);
 bool process_is_live(pid_t pid);
 /* Does thread @tid of @pid filter its system calls (seccomp)? Also if nothing is known of it. */
 bool process_thread_filters(pid_t pid, pid_t tid);
-/* Are we in the first PID namespace, whose numbers the kernel's side and our own mean alike? */
-bool process_numbers_agree(void);
-/* The refusal where they do not: -EOPNOTSUPP with @e. */
-int process_check_numbers(struct error *e);
 /* Opens a pidfd of a process that is to be profiled; the caller closes it. Refused with the reason
  * in @e: what does not exist (-ESRCH), is a thread, a kernel thread or a zombie, runs code of
  * another architecture (-ENOEXEC), or belongs to somebody else (-EPERM): without root, neither

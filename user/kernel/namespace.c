@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "kernel/namespace.h"
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "shared/namespace.h"
+#include "target/process.h"
+
+#include "probe.skel.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FIRST_PID_NAMESPACE 0xEFFFFFFCU /* its inode: include/linux/proc_ns.h */
+
+/* Does /proc number processes as system calls do? It lists the numbers of a process from its own
+ * namespace on, down to that of the process. */
+static bool proc_is_ours(void)
+{
+	_cleanup_free_ char *text = process_text(getpid(), "status");
+	const char *numbers = text ? strstr(text, "\nNSpid:") : NULL;
+	int pid;
+	char end;
+
+	if (!numbers) /* a kernel without PID namespaces, or no such process */
+		return text != NULL;
+	return sscanf(numbers + 7, "%d%c", &pid, &end) == 2 && end == '\n' && pid == getpid();
+}
+
+int namespace_check(struct error *e)
+{
+	return proc_is_ours()
+		       ? 0
+		       : fail(e, EXDEV,
+			      "/proc is that of another PID namespace than the one that cozbpf runs "
+			      "in: mount one there (unshare --mount-proc does, and containers "
+			      "have it)");
+}
+
+/* How many namespaces are around our own. /proc shows none of those. */
+static int ask_level(unsigned int *ret)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, run);
+	struct bpf_object *o;
+	const void *bytes;
+	size_t size;
+	int r;
+
+	bytes = probe_bpf__elf_bytes(&size);
+	o = bpf_object__open_mem(bytes, size, NULL);
+	if (!o)
+		return -errno;
+	r = bpf_program__set_autoload(bpf_object__find_program_by_name(o, "probe_level"), true);
+	if (r == 0)
+		r = bpf_object__load(o);
+	if (r == 0)
+		r = bpf_prog_test_run_opts(
+			bpf_program__fd(bpf_object__find_program_by_name(o, "probe_level")), &run);
+	if (r == 0)
+		*ret = run.retval;
+	bpf_object__close(o);
+	return r;
+}
+
+int namespace_find(struct own_namespace *ret, struct error *e)
+{
+	static struct own_namespace known;
+	struct stat ns;
+	int r = namespace_check(e);
+
+	if (r < 0)
+		return r;
+	if (stat("/proc/self/ns/pid", &ns) < 0 || ns.st_ino == FIRST_PID_NAMESPACE) {
+		*ret = (struct own_namespace){0};
+		return 0;
+	}
+	known.inode = (unsigned int)ns.st_ino;
+	if (!known.level)
+		r = ask_level(&known.level);
+	if (r < 0)
+		return fail(e, -r, "cannot ask the kernel which PID namespace cozbpf is in: %s",
+			    strerror(-r));
+	*ret = known;
+	return 0;
+}
