@@ -113,7 +113,7 @@ enum { RLIMIT_CPU = 0, RLIMIT_RTTIME = 15 };
 struct pid;
 
 struct signal_struct {
-	atomic_t live; /* threads that have not begun to exit */
+	atomic_t live;	     /* threads that have not begun to exit */
 	struct pid *pids[4]; /* by pid_type; NULL when the process has been waited for */
 	struct rlimit rlim[16];
 };

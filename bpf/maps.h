@@ -164,9 +164,9 @@ struct {
 extern int bpf_send_signal_task(struct task_struct *task, int sig, enum pid_type type,
 				u64 value) __ksym __weak; /* 6.13 */
 extern struct task_struct *
-bpf_task_from_pid(s32 pid) __ksym __weak;	     /* 6.2; in perf_event programs later */
+bpf_task_from_pid(s32 pid) __ksym __weak; /* 6.2; in perf_event programs later */
 extern struct task_struct *
-bpf_task_from_vpid(s32 vpid) __ksym __weak; /* 6.13; the current task's namespace */
+bpf_task_from_vpid(s32 vpid) __ksym __weak;	     /* 6.13; the current task's namespace */
 extern void bpf_preempt_disable(void) __ksym __weak; /* 6.11, as the next */
 extern void bpf_preempt_enable(void) __ksym __weak;
 extern void bpf_task_release(struct task_struct *p) __ksym __weak;

@@ -4,7 +4,8 @@
 
 #include "bpf/maps.h"
 
-/* SHIM_NAMESPACE of @task's PID namespace; 0: it is the controller's. *ret_tid: its number there. */
+/* SHIM_NAMESPACE of @task's PID namespace; 0: it is the controller's. *ret_tid: its number there.
+ */
 static __always_inline u32 slot_namespace(const struct task_struct *task, u32 *ret_tid)
 {
 	const struct pid *pid = BPF_CORE_READ(task, thread_pid);

@@ -36,8 +36,7 @@ int visit_rates_probe(struct pt_regs *ctx)
 	u64 cookie = bpf_get_attach_cookie(ctx);
 
 	if (cookie >> 32 == visit_rates_window &&
-	    (!visit_rates_only ||
-	     task_process(bpf_get_current_task_btf()) == visit_rates_only))
+	    (!visit_rates_only || task_process(bpf_get_current_task_btf()) == visit_rates_only))
 		visit_rates_add((u32)cookie);
 	return 0;
 }

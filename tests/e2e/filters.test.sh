@@ -67,27 +67,6 @@ if unshare --pid --fork true 2>/dev/null; then
 	[ -z "$held" ] || holds "total('paid') + total('rq_credited') + total('credited') > 0.2 * total('hit_ns')" ||
 		why+=" paid $(ask "total('paid')") of $(ask "total('hit_ns')") ns;"
 	verdict 'children in a PID namespace' "$why" out err
-
-	# cozbpf itself: number 1 there is somebody else for the kernel. Not by --mount-proc, which takes a root directory that is a mount.
-	# shellcheck disable=SC2016 # for the shell in the namespace
-	own_pids=(unshare --pid --fork --kill-child --mount --propagation unchanged sh -c
-		'mount --make-rprivate /proc && mount -t proc proc /proc && exec "$@"' sh)
-	inside() { # ARGUMENT...
-		rm -f -- "$profile"
-		"${own_pids[@]}" "$COZBPF" "$@" >said 2>complaint </dev/null
-		refusal "in a PID namespace: $1" 'PID namespace' $?
-	}
-	inside run --keep-root -q -o "$profile" -- "$programs/filtered" none 0.2
-	inside validate --keep-root -q -l "$(line_of filtered burn)" -- "$programs/filtered" none 0.2
-	inside system --exe "$COZBPF" -d 0.2 -o "$profile"
-	# One that it can see there.
-	rm -f -- "$profile"
-	# shellcheck disable=SC2016 # for the shell in the namespace
-	"${own_pids[@]}" sh -c 'sleep 20 & "$0" attach $! -d 0.2 -o "$1"' "$COZBPF" "$profile" >said 2>complaint </dev/null
-	refusal 'in a PID namespace: attach' 'PID namespace' $?
-	"${own_pids[@]}" "$COZBPF" check >said 2>&1 && why=' a run is possible;' || why=''
-	grep -q '^pid_namespace .*MISSING' said && grep -q 'not possible without: pid_namespace' said || why+=' not named;'
-	verdict 'in a PID namespace: check' "$why" said
 else
 	printf 'skip PID namespaces: none can be made here\n'
 fi

@@ -36,7 +36,8 @@ int namespace_check(struct error *e)
 	return proc_is_ours()
 		       ? 0
 		       : fail(e, EXDEV,
-			      "/proc is that of another PID namespace than the one that cozbpf runs "
+			      "/proc is that of another PID namespace than the one that cozbpf "
+			      "runs "
 			      "in: mount one there (unshare --mount-proc does, and containers "
 			      "have it)");
 }
