@@ -75,6 +75,9 @@ static void check_budgets(struct cozbpf_bpf *skel)
 	}
 }
 
+/* As in a PID namespace of its own, in which numbers of processes are not the kernel's. */
+static bool contained;
+
 static void loads_scope(enum abi_sync sync, enum abi_payer payer, bool task_work, bool send_signal,
 			bool many, bool inclusive, unsigned int latencies)
 {
@@ -112,6 +115,7 @@ static void loads_scope(enum abi_sync sync, enum abi_payer payer, bool task_work
 		.max_frames = ABI_MAX_FRAMES,
 	};
 	skel->rodata->n_latencies = latencies;
+	skel->rodata->own_namespace.level = contained;
 	c->has_sampled = 1;
 	choose(skel, sync);
 	(void)bpf_program__set_autoload(skel->progs.pay_at_call,
@@ -165,6 +169,20 @@ static void loads_with_latency_points(void **state)
 		    feature_usable("send_signal_task", NULL), false, false, 1);
 	loads_scope(ABI_SYNC_PTHREAD, ABI_PAY_SLEEP, feature_usable("task_work", NULL), false,
 		    false, false, 1);
+}
+
+static void loads_in_a_container(void **state)
+{
+	bool work = feature_usable("task_work", NULL),
+	     signal = feature_usable("send_signal_task", NULL);
+
+	(void)state;
+	REQUIRE_BPF();
+	contained = true;
+	loads_scope(ABI_SYNC_SCHED, ABI_PAY_SLEEP, work, signal, true, true, ABI_MAX_LATENCIES);
+	loads_scope(ABI_SYNC_SCHED, ABI_PAY_SPIN, false, false, true, false, 0);
+	loads_scope(ABI_SYNC_PTHREAD, ABI_PAY_SLEEP, work, false, false, false, 1);
+	contained = false;
 }
 
 static void loads_with_this_kernels_features(void **state)
@@ -298,6 +316,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(loads_with_this_kernels_features),
+		cmocka_unit_test(loads_in_a_container),
 		cmocka_unit_test(loads_without_newer_features),
 		cmocka_unit_test(loads_with_latency_points),
 		cmocka_unit_test(probes_agree_with_disable),

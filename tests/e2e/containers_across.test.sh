@@ -28,11 +28,13 @@ profile_of_steady() {
 	holds 'len(experiments) >= 3' || why+=" $(ask 'len(experiments)') experiments;"
 	holds "visits('progress') > 50" || why+=" $(ask "visits('progress')") visits;"
 	holds "sum(n for at, n in samples.items() if at.endswith('$line')) > 50" || why+=' no samples of the line;'
-	holds "total('growth') > 0 and total('paid') > 0.5 * total('growth')" || why+=" paid $(ask "total('paid')") of $(ask "total('growth')") ns;"
+	# On a busy machine the thread that owes waits for a CPU meanwhile.
+	holds "total('paid') + total('rq_credited') > 0.5 * total('growth') > 0" ||
+		why+=" paid $(ask "total('paid')"), and waited $(ask "total('rq_credited')"), of $(ask "total('growth')") ns;"
 }
 
 # The program is in the container's own layer, where no other root directory has it.
-app='mkdir -p /opt/app && cp "$1" /opt/app/steady && exec /opt/app/steady 120'
+app='mkdir -p /opt/app && cp "$1" /opt/app/steady && exec /opt/app/steady 600'
 
 # --- in a container, with everything and with the three capabilities
 for capabilities in all "$three"; do
@@ -55,7 +57,7 @@ for capabilities in all "$three"; do
 	timeout -k 5 60 "${own[@]}" "${container[@]}" "$capabilities" bash -c 'mkdir -p /opt/app && cp "$1" /opt/app/steady && shift
 		/opt/app/steady 60 >/dev/null & victim=$!; "$@"; status=$?; kill "$victim"; exit $status' sh "$programs/steady" \
 		"$COZBPF" collect --db db --rate 500 -d 3s >out 2>complaint </dev/null || why+=" status $?;"
-	"$COZBPF" top --db db --by image --json --top 0 2>>complaint | found '"/opt/app/steady"' || why+=' no path;'
+	"$COZBPF" db export --db db --to json 2>>complaint | grep '/opt/app/steady"' | found '"build_id":"[0-9a-f]' || why+=' no path with a build id;'
 	verdict "$name: collect" "$why" complaint
 	timeout 60 "${own[@]}" "${container[@]}" "$capabilities" "$COZBPF" check >out 2>&1 && why='' || why=" status $?;"
 	grep -qx 'A run is possible.' out || why+=' no run is possible;'
@@ -69,7 +71,7 @@ refusal 'none of the three' 'root has neither CAP_SYS_ADMIN nor CAP_BPF and CAP_
 # --- a pod: two containers with one PID namespace; the second one has cozbpf. `number` is the program's there, $victim on the host.
 "${own[@]}" bash -c 'mount --make-rprivate / 2>/dev/null; exec "$@"' sh "$here/container.sh" "$tmp" "$docker" bash -c "$app" sh "$programs/steady" >victim.out &
 await_line victim.out '^at_ms' 15
-victim=$(pgrep -f -x '/opt/app/steady 120')
+victim=$(pgrep -f -x '/opt/app/steady 600')
 number=$(awk '/^NSpid:/ { print $NF }' "/proc/$victim/status")
 
 attached() { # COMMAND...

@@ -119,6 +119,21 @@ short_run() {
 	[ ! -s err ] || why+=' something on stderr;'
 }
 
+# In a PID namespace of its own the kernel's numbers are others than those that a run knows.
+container() {
+	local own=(unshare --pid --fork --kill-child --mount --propagation unchanged sh -c 'mount --make-rprivate /proc && mount -t proc proc /proc && exec "$@"' sh)
+	timeout "$limit" "${own[@]}" "$COZBPF" run --keep-root -q --no-report -o "$profile" -p progress --fixed-line "$(line_of steady burn)" --fixed-speedup 50 \
+		--experiment 200 -- "$programs/steady" 3 >out 2>err </dev/null || why+=" status $?;"
+	holds "visits('progress') > 0.5 * $(awk -F '[= ]' '{ n += $4 } END { print n + 0 }' out) > 0" || why+=" $(ask "visits('progress')") visits;"
+	holds "total('paid') > 0.3 * total('growth') > 0" || why+=" paid $(ask "total('paid')") of $(ask "total('growth')") ns;"
+	holds 'all(x["imbalance"] == 0 for x in experiments)' || why+=" imbalance $(ask '[x["imbalance"] for x in experiments]');"
+	"$programs/steady" 60 >/dev/null &
+	timeout "$limit" "${own[@]}" sh -c '"$2" 60 >/dev/null & "$1" system --exe "$2" -p "progress=$2:progress" -q --no-report --inject=auto -d 3 --experiment 100 \
+		-o "$3"; status=$?; kill $!; exit $status' sh "$COZBPF" "$programs/steady" "$profile" >out 2>err </dev/null || why+=" system: status $?;"
+	kill $!
+	wait $! 2>/dev/null
+}
+
 # Samples of the whole machine, with the build and the functions of what runs.
 collect() {
 	local job
@@ -365,6 +380,7 @@ feature check check
 [ "$what" = options ] || feature 'BPF objects load' load_all
 feature 'run, report' short_run
 feature 'collect, top' collect
+feature 'own PID namespace' container
 if [ "$what" != quick ]; then
 	feature 'run --pay hold' runs task_work 'task work' --pay hold
 	feature 'run --pay sleep' runs none none --pay sleep
