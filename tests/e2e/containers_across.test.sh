@@ -69,7 +69,7 @@ timeout 60 "${own[@]}" "${container[@]}" "$docker" "$COZBPF" run --keep-root "${
 refusal 'none of the three' 'root has neither CAP_SYS_ADMIN nor CAP_BPF and CAP_PERFMON here.*--cap-add BPF --cap-add PERFMON --cap-add SYS_PTRACE' $?
 
 # --- a pod: two containers with one PID namespace; the second one has cozbpf. `number` is the program's there, $victim on the host.
-"${own[@]}" bash -c 'mount --make-rprivate / 2>/dev/null; exec "$@"' sh "$here/container.sh" "$tmp" "$docker" bash -c "$app" sh "$programs/steady" >victim.out &
+"${own[@]}" "${container[@]}" "$docker" bash -c "$app" sh "$programs/steady" >victim.out &
 await_line victim.out '^at_ms' 15
 victim=$(pgrep -f -x '/opt/app/steady 600')
 number=$(awk '/^NSpid:/ { print $NF }' "/proc/$victim/status")
@@ -96,7 +96,20 @@ rm -rf db
 timeout -k 5 60 "$COZBPF" collect --db db --rate 500 -d 3s >out 2>complaint || why+=" status $?;"
 "$COZBPF" db export --db db --to json 2>>complaint | grep '/opt/app/steady"' | found '"build_id":"[0-9a-f]' || why+=' no path with a build id;'
 verdict 'from the host: collect' "$why" complaint
-kill "$victim"
+kill -KILL "$victim" # the first process of its namespace
+wait
+
+# --- debug files that only the container has
+objcopy --only-keep-debug "$programs/steady" debug && strip -o stripped "$programs/steady" || exit 1
+id=$(readelf -n stripped | sed -n 's/.*Build ID: //p')
+"${own[@]}" "${container[@]}" "$docker" bash -c 'mkdir -p "/usr/lib/debug/.build-id/${1:0:2}" && cp debug "/usr/lib/debug/.build-id/${1:0:2}/${1:2}.debug" && cp stripped /opt/steady &&
+	exec /opt/steady 600' sh "$id" >victim.out &
+await_line victim.out '^at_ms' 15
+victim=$(pgrep -f -x '/opt/steady 600')
+why=''
+attached "$COZBPF" attach "$victim" "${options[@]}" -d 2
+verdict 'from the host: debug files' "$why" complaint
+kill -KILL "$victim" # the first process of its namespace
 wait
 
 # --- a program in a user namespace of its own, for which cozbpf is nobody

@@ -168,23 +168,12 @@ static bool accept(const struct search *s, const struct debug_file *f, struct er
 	return true;
 }
 
-/* True: found, or the search is over. */
-__attribute__((format(printf, 2, 3))) static bool try(struct search *s, const char *fmt, ...)
+static bool try_path(struct search *s, const char *path)
 {
 	_cleanup_debug_file_ struct debug_file *f = NULL;
-	_cleanup_free_ char *path = NULL;
 	_cleanup_close_ int fd = -1;
 	struct error e = {0};
-	va_list ap;
-	int r;
 
-	va_start(ap, fmt);
-	r = vasprintf(&path, fmt, ap);
-	va_end(ap);
-	if (r < 0) {
-		path = NULL;
-		return true;
-	}
 	fd = s->object->readers->open_named(s->object, s->options, path);
 	if (fd < 0) {
 		not_opened(s, path, fd);
@@ -197,6 +186,32 @@ __attribute__((format(printf, 2, 3))) static bool try(struct search *s, const ch
 	}
 	s->found = TAKE_PTR(f);
 	return true;
+}
+
+/* True: found, or the search is over. What is no file of ours is known by a link of a process that
+ * has it, as one of a container. That has its debug files, too. */
+__attribute__((format(printf, 2, 3))) static bool try(struct search *s, const char *fmt, ...)
+{
+	_cleanup_free_ char *path = NULL, *there = NULL;
+	va_list ap;
+	int r, pid;
+
+	va_start(ap, fmt);
+	r = vasprintf(&path, fmt, ap);
+	va_end(ap);
+	if (r < 0) {
+		path = NULL;
+		return true;
+	}
+	if (try_path(s, path))
+		return true;
+	if (*path != '/' || sscanf(elf_object_path(s->object), "/proc/%d/", &pid) != 1)
+		return false;
+	if (asprintf(&there, "/proc/%d/root%s", pid, path) < 0) {
+		there = NULL;
+		return true;
+	}
+	return try_path(s, there);
 }
 
 /* The user's directories, then the system's; NULL after the last. */

@@ -338,7 +338,11 @@ int map_entry_open_path(pid_t pid, const struct map_entry *m, char **ret, struct
 			return fail(e, ENOMEM, "out of memory");
 		if (file_look_at(path, &x) == 0) {
 			exists = true;
-			if (S_ISREG(x.stx_mode) && is_inode(&x, m)) {
+			/* Of overlays (before Linux 6.8) and btrfs, maps names a device that no
+			 * file system is on when it is asked: their own have no major number. */
+			if (S_ISREG(x.stx_mode) &&
+			    (is_inode(&x, m) ||
+			     (x.stx_ino == m->inode && x.stx_dev_major == 0))) {
 				*ret = path;
 				return 0;
 			}
