@@ -57,24 +57,22 @@ compare() {
 }
 tried compare
 verdict 'run: the same result as outside' "$why" complaint
-third() { # COMMAND ARGUMENT...
-	"$@" -q --no-report -o "$profile" -p progress --experiment 100 --fixed-line "$(line_of steady burn)" --speedups 50 --zero-share 45 "${last[@]}" ||
-		why+=" status $?;"
-	holds "abs($effect - 33.3) < 8" || why+=" a third, and it says $(ask "$effect") %;"
+half=(-p progress --experiment 100 --fixed-line "$(line_of steady burn)" --fixed-speedup 50)
+pays() { # COMMAND ARGUMENT...
+	"$@" || why+=" status $?;"
+	holds "visits('progress') > 50" || why+=" $(ask "visits('progress')") visits;"
 	paid 0.6
-}
-last=(-- ./inside 5)
-for pay in hold sleep; do
-	tried third inside 40 run --keep-root --pay "$pay"
 	# A payment by the library takes a slot, which it finds by a number.
-	! grep -q 'without a slot\|another PID namespace' complaint || why+=' threads found no slot;'
-	verdict "run: size of an effect, --pay $pay" "$why" complaint
+	! grep -q 'without a slot\|another PID namespace' out || why+=' threads found no slot;'
+}
+for pay in hold sleep; do
+	tried pays inside 40 run --keep-root -q -o "$profile" "${half[@]}" --pay "$pay" -- ./inside 3
+	verdict "run --pay $pay" "$why" out complaint
 done
-last=(-d 5)
-tried third beside 40 attach @PID@
-verdict 'attach: size of an effect' "$why" complaint
-tried third beside 40 attach @PID@ --disable task_work,send_signal_task --inject=always
-verdict 'attach: size of an effect, injected' "$why" complaint
+tried pays beside 40 attach @PID@ -q -o "$profile" "${half[@]}" -d 3
+verdict 'attach' "$why" out complaint
+tried pays beside 40 attach @PID@ -q -o "$profile" "${half[@]}" -d 3 --disable task_work,send_signal_task --inject=always
+verdict 'attach, injected' "$why" out complaint
 
 # --- numbers
 why=''
@@ -105,13 +103,11 @@ verdict '--sync pthread' "$why" complaint
 # Two levels: who is below has a number here, too.
 why=''
 rm -f -- "$profile"
-timeout -k 5 40 "${own[@]}" "${own[@]}" "$COZBPF" run --keep-root -q --no-report -o "$profile" -p progress --experiment 100 --fixed-line "$(line_of steady burn)" \
-	--fixed-speedup 50 -- ./inside 2 >out 2>complaint </dev/null || why+=" status $?;"
+timeout -k 5 40 "${own[@]}" "${own[@]}" "$COZBPF" run --keep-root -q --no-report -o "$profile" "${half[@]}" -- ./inside 2 >out 2>complaint </dev/null || why+=" status $?;"
 paid 0.5
 verdict 'a namespace in another one' "$why" complaint
 why=''
-inside 40 run --keep-root -q --no-report -o "$profile" -p progress --experiment 100 --fixed-line "$(line_of steady burn)" --fixed-speedup 50 \
-	-- unshare --pid --fork --kill-child ./inside 2 || why+=" status $?;"
+inside 40 run --keep-root -q --no-report -o "$profile" "${half[@]}" -- unshare --pid --fork --kill-child ./inside 2 || why+=" status $?;"
 paid 0.3
 verdict 'a program that makes a namespace' "$why" complaint
 

@@ -341,8 +341,7 @@ int map_entry_open_path(pid_t pid, const struct map_entry *m, char **ret, struct
 			/* Of overlays (before Linux 6.8) and btrfs, maps names a device that no
 			 * file system is on when it is asked: their own have no major number. */
 			if (S_ISREG(x.stx_mode) &&
-			    (is_inode(&x, m) ||
-			     (x.stx_ino == m->inode && x.stx_dev_major == 0))) {
+			    (is_inode(&x, m) || (x.stx_ino == m->inode && x.stx_dev_major == 0))) {
 				*ret = path;
 				return 0;
 			}
