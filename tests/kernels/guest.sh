@@ -120,6 +120,7 @@ short_run() {
 }
 
 # In a PID namespace of its own the kernel's numbers are others than those that a run knows.
+# shellcheck disable=SC2016 # for the shell in the namespace
 container() {
 	local own=(unshare --pid --fork --kill-child --mount --propagation unchanged sh -c 'mount --make-rprivate /proc && mount -t proc proc /proc && exec "$@"' sh)
 	timeout "$limit" "${own[@]}" "$COZBPF" run --keep-root -q --no-report -o "$profile" -p progress --fixed-line "$(line_of steady burn)" --fixed-speedup 50 \

@@ -4,31 +4,31 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "shared/namespace.h"
-#include "target/process.h"
 
 #include "probe.skel.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define FIRST_PID_NAMESPACE 0xEFFFFFFCU /* its inode: include/linux/proc_ns.h */
 
 /* Does /proc number processes as system calls do? It lists the numbers of a process from its own
- * namespace on, down to that of the process. */
+ * namespace on, down to that of the process: one, then. */
 static bool proc_is_ours(void)
 {
-	_cleanup_free_ char *text = process_text(getpid(), "status");
-	const char *numbers = text ? strstr(text, "\nNSpid:") : NULL;
-	int pid;
-	char end;
+	_cleanup_fclose_ FILE *f = fopen("/proc/self/status", "re");
+	_cleanup_free_ char *line = NULL;
+	size_t capacity = 0;
+	int first, second, n = 1; /* a kernel without PID namespaces has no such line */
 
-	if (!numbers) /* a kernel without PID namespaces, or no such process */
-		return text != NULL;
-	return sscanf(numbers + 7, "%d%c", &pid, &end) == 2 && end == '\n' && pid == getpid();
+	while (f && getline(&line, &capacity, f) > 0)
+		if (strncmp(line, "NSpid:", 6) == 0)
+			n = sscanf(line + 6, "%d %d", &first, &second);
+	return f && n == 1;
 }
 
 int namespace_check(struct error *e)
