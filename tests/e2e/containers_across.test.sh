@@ -69,7 +69,7 @@ timeout 60 "${own[@]}" "${container[@]}" "$docker" "$COZBPF" run --keep-root "${
 refusal 'none of the three' 'root has neither CAP_SYS_ADMIN nor CAP_BPF and CAP_PERFMON here.*--cap-add BPF --cap-add PERFMON --cap-add SYS_PTRACE' $?
 
 # --- a pod: two containers with one PID namespace; the second one has cozbpf. `number` is the program's there, $victim on the host.
-"${own[@]}" "${container[@]}" "$docker" bash -c "$app" sh "$programs/steady" >victim.out &
+"${own[@]}" "${container[@]}" "$docker" bash -c "$app" sh "$programs/steady" >victim.out 2>&1 &
 await_line victim.out '^at_ms' 15
 victim=$(pgrep -f -x '/opt/app/steady 600')
 number=$(awk '/^NSpid:/ { print $NF }' "/proc/$victim/status")
@@ -103,7 +103,7 @@ wait
 objcopy --only-keep-debug "$programs/steady" debug && strip -o stripped "$programs/steady" || exit 1
 id=$(readelf -n stripped | sed -n 's/.*Build ID: //p')
 "${own[@]}" "${container[@]}" "$docker" bash -c 'mkdir -p "/usr/lib/debug/.build-id/${1:0:2}" && cp debug "/usr/lib/debug/.build-id/${1:0:2}/${1:2}.debug" && cp stripped /opt/steady &&
-	exec /opt/steady 600' sh "$id" >victim.out &
+	exec /opt/steady 600' sh "$id" >victim.out 2>&1 &
 await_line victim.out '^at_ms' 15
 victim=$(pgrep -f -x '/opt/steady 600')
 why=''
