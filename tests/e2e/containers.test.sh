@@ -137,7 +137,7 @@ verdict 'collect' "$why" complaint rows
 
 cat >server.c <<'END'
 #include <unistd.h>
-__attribute__((noinline)) static void answer_request(int fd)
+__attribute__((noipa)) static void answer_request(int fd)
 {
 	(void)!write(fd, "x", 1);
 }

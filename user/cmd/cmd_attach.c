@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "cmd/commands.h"
 #include "code/map.h"
-#include "kernel/namespace.h"
 #include "points/points.h"
 #include "target/process.h"
 
@@ -56,7 +55,7 @@ static int attach(struct run *r, struct error *e)
 			   "system ...");
 		return EXIT_OURS;
 	}
-	if (namespace_check(e) < 0 || identity_find(false, &r->identity, e) < 0 ||
+	if (process_check_numbers(e) < 0 || identity_find(false, &r->identity, e) < 0 ||
 	    run_scope_open(r, e) < 0 || run_open_session(r, e) < 0 || start(r, e) < 0)
 		return EXIT_OURS;
 	if (run_loop(r, e) < 0) {

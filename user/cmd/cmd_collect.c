@@ -8,7 +8,7 @@
 #include "cmd/collect.h"
 #include "cmd/commands.h"
 #include "decoder/decoder.h"
-#include "kernel/namespace.h"
+#include "target/process.h"
 
 #include <errno.h>
 #include <malloc.h>
@@ -284,7 +284,7 @@ static int collect(struct collecting *x)
 		return log_error(
 			"collect: sampling the whole machine takes root; with sudo it has that");
 	/* Otherwise the kernel's numbers of processes are not those in our /proc. */
-	if (namespace_check(&e) < 0 || decoder_start(&readers, &e) < 0 || open_all(x, &e) < 0)
+	if (process_check_numbers(&e) < 0 || decoder_start(&readers, &e) < 0 || open_all(x, &e) < 0)
 		return log_error("collect: %s", e.text);
 	greet(x);
 	x->clock_offset_s = clock_offset();

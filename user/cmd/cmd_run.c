@@ -11,7 +11,6 @@
 #include "decoder/decoder.h"
 #include "experiment/runner.h"
 #include "code/map.h"
-#include "kernel/namespace.h"
 #include "points/points.h"
 #include "session/visit_rates.h"
 #include "shim/image.h"
@@ -152,7 +151,7 @@ int run_open_session(struct run *r, struct error *e)
 	bool by_probe = r->purpose->slows && r->options.slow_by == RUN_SLOW_BY_PROBE;
 	int err;
 
-	err = namespace_check(e);
+	err = process_check_numbers(e);
 	if (err < 0)
 		return err;
 	if (r->options.verbose)

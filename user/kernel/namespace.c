@@ -1,46 +1,18 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "kernel/namespace.h"
 
-#include "base/cleanup.h"
 #include "base/error.h"
 #include "shared/namespace.h"
+#include "target/process.h"
 
 #include "probe.skel.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #define FIRST_PID_NAMESPACE 0xEFFFFFFCU /* its inode: include/linux/proc_ns.h */
-
-/* Does /proc number processes as system calls do? It lists the numbers of a process from its own
- * namespace on, down to that of the process: one, then. */
-static bool proc_is_ours(void)
-{
-	_cleanup_fclose_ FILE *f = fopen("/proc/self/status", "re");
-	_cleanup_free_ char *line = NULL;
-	size_t capacity = 0;
-	int first, second, n = 1; /* a kernel without PID namespaces has no such line */
-
-	while (f && getline(&line, &capacity, f) > 0)
-		if (strncmp(line, "NSpid:", 6) == 0)
-			n = sscanf(line + 6, "%d %d", &first, &second);
-	return f && n == 1;
-}
-
-int namespace_check(struct error *e)
-{
-	return proc_is_ours()
-		       ? 0
-		       : fail(e, EXDEV,
-			      "/proc is that of another PID namespace than the one that cozbpf "
-			      "runs "
-			      "in: mount one there (unshare --mount-proc does, and containers "
-			      "have it)");
-}
 
 /* How many namespaces are around our own. /proc shows none of those. */
 static int ask_level(unsigned int *ret)
@@ -71,7 +43,7 @@ int namespace_find(struct own_namespace *ret, struct error *e)
 {
 	static struct own_namespace known;
 	struct stat ns;
-	int r = namespace_check(e);
+	int r = process_check_numbers(e);
 
 	if (r < 0)
 		return r;

@@ -9,5 +9,3 @@ struct own_namespace;
 /* What the BPF programs have to know of it. Outside of the first namespace the kernel is asked, by
  * a program that takes the right to load one. -errno with @e, which may be NULL. */
 int namespace_find(struct own_namespace *ret, struct error *e);
-/* Where numbers in /proc are not those that the kernel takes from us: -EXDEV with @e. */
-int namespace_check(struct error *e);

@@ -162,6 +162,24 @@ bool process_thread_filters(pid_t pid, pid_t tid)
 	return !text || process_field(text, "\nSeccomp:", 10) != 0;
 }
 
+int process_check_numbers(struct error *e)
+{
+	_cleanup_fclose_ FILE *f = fopen("/proc/self/status", "re");
+	_cleanup_free_ char *line = NULL;
+	size_t capacity = 0;
+	int first, second, n = 1; /* a kernel without PID namespaces has no such line */
+
+	/* The numbers of a process from the namespace of /proc on, down to its own. */
+	while (f && getline(&line, &capacity, f) > 0)
+		if (strncmp(line, "NSpid:", 6) == 0)
+			n = sscanf(line + 6, "%d %d", &first, &second);
+	if (f && n == 1)
+		return 0;
+	return fail(e, EXDEV,
+		    "/proc is that of another PID namespace than the one that cozbpf runs in: "
+		    "mount one there (unshare --mount-proc does, and containers have it)");
+}
+
 static bool may_trace_others(void)
 {
 	_cleanup_free_ char *text = process_text(getpid(), "status");
@@ -252,10 +270,13 @@ static int check_architecture(pid_t pid, const struct process_facts *f, struct e
 
 int process_open(pid_t pid, int *ret_pidfd, struct error *e)
 {
-	_cleanup_close_ int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	_cleanup_close_ int fd = -1;
 	struct process_facts f;
-	int r;
+	int r = process_check_numbers(e);
 
+	if (r < 0)
+		return r;
+	fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (fd < 0 && (errno == EINVAL || errno == ENOENT)) /* the latter since Linux 6.15 */
 		return fail(e, EINVAL,
 			    "%d is a thread of a process, not a process; attach takes all threads "

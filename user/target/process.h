@@ -33,6 +33,8 @@ int process_read(pid_t pid, struct process_facts *ret);
 bool process_is_live(pid_t pid);
 /* Does thread @tid of @pid filter its system calls (seccomp)? Also if nothing is known of it. */
 bool process_thread_filters(pid_t pid, pid_t tid);
+/* Do numbers in /proc mean what they mean to system calls? Else -EXDEV with @e. */
+int process_check_numbers(struct error *e);
 /* Opens a pidfd of a process that is to be profiled; the caller closes it. Refused with the reason
  * in @e: what does not exist (-ESRCH), is a thread, a kernel thread or a zombie, runs code of
  * another architecture (-ENOEXEC), or belongs to somebody else (-EPERM): without root, neither
