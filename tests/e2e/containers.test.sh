@@ -137,9 +137,10 @@ verdict 'collect' "$why" complaint rows
 
 cat >server.c <<'END'
 #include <unistd.h>
-__attribute__((noipa)) static void answer_request(int fd)
+__attribute__((noipa)) void answer_request(int fd)
 {
 	(void)!write(fd, "x", 1);
+	__asm__ volatile("" : : : "memory"); /* no tail call */
 }
 int main(void)
 {
@@ -209,6 +210,7 @@ wrong attach attach $$ -d 0.2 -o "$profile"
 wrong system system --uid 0 -d 0.2 -o "$profile"
 wrong collect collect --db db2 -d 1s
 wrong list list points --rates $$
+wrong annotate annotate --count 1s --pid $$ burn
 timeout 20 "${other[@]}" "$COZBPF" check >out 2>&1 && why=' a run is possible;' || why=''
 grep -q '^pid_namespace .*MISSING' out && grep -q 'not possible without: pid_namespace' out || why+=' not named;'
 verdict 'another /proc: check' "$why" out

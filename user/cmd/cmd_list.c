@@ -11,6 +11,7 @@
 #include "options/run_option_rows.h"
 #include "code/map.h"
 #include "target/launch.h"
+#include "target/process.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -79,6 +80,8 @@ static int find(const char *name, char **ret_path, pid_t *ret_pid)
 
 	*ret_pid = 0;
 	if (r == -ENOENT && *name && strspn(name, "0123456789") == strlen(name)) {
+		if (process_check_numbers(&e) < 0)
+			return log_error("list: %s", e.text);
 		errno = 0;
 		pid = strtoul(name, NULL, 10);
 		if (errno || !pid || pid > INT_MAX || kill((pid_t)pid, 0) < 0)
