@@ -126,7 +126,7 @@ static int try_stop(pid_t pid, struct remote *ret)
 	return err;
 }
 
-static struct remote stop(pid_t pid)
+static struct remote stop_process(pid_t pid)
 {
 	struct remote r;
 
@@ -191,7 +191,7 @@ static void kills_its_own_helper_only(void **state)
 	int64_t value;
 
 	(void)state;
-	r = stop(pid);
+	r = stop_process(pid);
 	assert_int_equal(remote_helper(&r, &helper, &number), 0);
 	assert_int_equal(remote_call(&helper, SYS_getpid, none, &value), 0);
 	assert_int_equal(value, helper.tid);
@@ -208,7 +208,7 @@ static void kills_its_own_helper_only(void **state)
 	assert_int_equal(remote_release(&r), 0);
 	assert_runs();
 	/* Nor one's that ended at once. */
-	r = stop(pid);
+	r = stop_process(pid);
 	helper_dies = true;
 	assert_int_equal(remote_helper(&r, &helper, &number), -ESRCH);
 	helper_dies = false;
@@ -216,7 +216,7 @@ static void kills_its_own_helper_only(void **state)
 	assert_int_equal(remote_release(&r), 0);
 	assert_runs();
 	/* One that lives is. */
-	r = stop(pid);
+	r = stop_process(pid);
 	assert_int_equal(remote_helper(&r, &helper, &number), 0);
 	remote_end(&helper, &r, number);
 	assert_int_equal(killed, helper.tid);
@@ -240,7 +240,7 @@ static void takes_no_descriptor_from_memory(void **state)
 	o.slots_fd = memfd_create("slots", MFD_CLOEXEC);
 	assert_true(o.slots_fd >= 0);
 	assert_int_equal(ftruncate(o.slots_fd, (off_t)SLOTS_SIZE), 0);
-	r = stop(pid);
+	r = stop_process(pid);
 	assert_int_equal(remote_helper(&r, &helper, &number), 0);
 	memory_lies = true;
 	assert_int_equal(inject_map(&o, &helper, &l), 0);
@@ -315,7 +315,7 @@ static void lets_go_of_another_program(void **state)
 	static const char *const arguments[] = {path, option, script, NULL};
 	const uint64_t call[6] = {(uintptr_t)path, (uintptr_t)arguments, (uintptr_t)&arguments[3]};
 	pid_t pid = start();
-	struct remote r = stop(pid);
+	struct remote r = stop_process(pid);
 	int64_t value;
 	int status;
 
@@ -386,7 +386,7 @@ static void filters_stay_in_force(void **state)
 	assert_runs();
 	dawdles = true;
 	for (int i = 0; i < 20; i++) {
-		struct remote r = stop(pid);
+		struct remote r = stop_process(pid);
 
 		assert_int_equal(remote_call(&r, SYS_getppid, none, &answer), 0);
 		assert_int_equal(answer, getpid());

@@ -19,7 +19,7 @@ attempt() { # DIRECTORY COMPILER SETUP-OPTION...
 	local directory=$1 compiler=$2
 	shift 2
 	rm -rf -- "$directory"
-	CC=$compiler meson setup "$directory" "$source_tree" -Dwerror=true "$@" >"$directory.log" 2>&1 || { echo 'meson setup failed'; return; }
+	CC=$compiler meson setup "$directory" "$source_tree" -Dtests=true -Dwerror=true "$@" >"$directory.log" 2>&1 || { echo 'meson setup failed'; return; }
 	ninja -k 0 -C "$directory" all test-programs >>"$directory.log" 2>&1 || { echo 'it does not compile'; return; }
 	meson test -C "$directory" --no-rebuild --suite unit --timeout-multiplier 4 >>"$directory.log" 2>&1 || { echo 'unit tests fail'; return; }
 	{

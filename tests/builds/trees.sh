@@ -21,6 +21,8 @@ make_tree() { # NAME SUITE
 	rm -rf -- "${trees:?}/$1"
 	mkdir -p "$trees"
 	debootstrap --variant=minbase "$2" "$trees/$1" "$site" >"$trees/$1.log" 2>&1 || { echo "debootstrap failed ($trees/$1.log)"; return 1; }
+	# A mirror that stands still has lists that are out of date, and this machine's own setting says whether that matters.
+	apt-config dump | grep '^Acquire::Check-Valid-Until' >"$trees/$1/etc/apt/apt.conf.d/90valid"
 	touch "$trees/$1/etc/complete"
 }
 

@@ -134,9 +134,9 @@ static void what_was_predicted_comes_true(void **state)
 				       l->difference[3].high > after - before;
 		}
 	}
-	assert_in_range(held, 18, 20);
-	assert_in_range(came_true, 18, 20);
-	assert_in_range(differences, 38, 40);
+	assert_uint_in_range(held, 18, 20);
+	assert_uint_in_range(came_true, 18, 20);
+	assert_uint_in_range(differences, 38, 40);
 }
 
 /* The machine is a tenth slower after the change. */
@@ -175,7 +175,7 @@ static void nor_where_the_machine_wanders(void **state)
 		wrong += p.c.points[0].gain.low > 0 || p.c.points[0].gain.high < 0;
 		widest = fmax(widest, p.c.points[0].gain.high - p.c.points[0].gain.low);
 	}
-	assert_in_range(wrong, 0, 4);
+	assert_uint_in_range(wrong, 0, 4);
 	assert_true(widest < 0.4);
 }
 
@@ -196,7 +196,7 @@ static void equal_runs_do_not_differ(void **state)
 			any |= p.c.points[0].lines[i].differs;
 		wrong += any;
 	}
-	assert_in_range(wrong, 0, 3);
+	assert_uint_in_range(wrong, 0, 3);
 }
 
 /* Gives the line's samples the text that it has. */

@@ -334,7 +334,7 @@ static void fine_grids_are_joined(void **state)
 	sample_visits(&p, "a.c:1", 0.0001, 1000 * MS, 100); /* not a baseline */
 	assert_int_equal(analyse(&p, 1, &a), 0);
 	l = &a.points[0].lines[0];
-	assert_in_range(l->n_cells, 2, ANALYSIS_MAX_SPEEDUPS);
+	assert_uint_in_range(l->n_cells, 2, ANALYSIS_MAX_SPEEDUPS);
 	assert_int_equal(l->cells[0].experiments, 1);
 	for (size_t i = 1; i < l->n_cells; i++)
 		assert_true(l->cells[i].speedup > l->cells[i - 1].speedup &&

@@ -144,9 +144,9 @@ static void very_many(void **state)
 		sample_point(x, PROFILE_THROUGHPUT, name)->delta = 100 + (uint64_t)(i % 5);
 	}
 	assert_int_equal(analyse(&p, 1, &a), 0);
-	assert_in_range(a.n_points, 1, 128);
+	assert_uint_in_range(a.n_points, 1, 128);
 	for (size_t i = 0; i < a.n_points; i++)
-		assert_in_range(a.points[i].n_lines, 1, 512);
+		assert_uint_in_range(a.points[i].n_lines, 1, 512);
 	sound(&a);
 	analysis_free(&a);
 	profile_free(&p);

@@ -119,7 +119,7 @@ static void single_experiments_have_intervals(void **state)
 		profile_free(&p);
 	}
 	assert_int_equal(cells, 300);
-	assert_in_range(inside, 270, 300);
+	assert_uint_in_range(inside, 270, 300);
 }
 
 /* Twenty lines, one of which helps, one hurts. Many were looked at: false discoveries stay rare. */
@@ -165,7 +165,7 @@ static void verdicts_honour_that_many_lines_were_looked_at(void **state)
 	assert_int_equal(helps, 20);
 	assert_int_equal(hurts, 20);
 	/* At most 5 % of the discoveries: 2 of 42 expected at worst, of 360 flat lines. */
-	assert_in_range(wrong, 0, 6);
+	assert_uint_in_range(wrong, 0, 6);
 }
 
 static void undecided_says_how_much_longer(void **state)

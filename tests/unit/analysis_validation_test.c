@@ -136,7 +136,8 @@ static void noise_decides_nothing(void **state)
 	assert_true(v.missing_s > 0);
 	for (uint64_t seed = 300; seed < 320; seed++)
 		gaps += play(in_turn, 1, 0.01, seed).outcome == VALIDATION_GAP;
-	assert_in_range(gaps, 0, 3); /* an interval may be wrong once in twenty; here are two */
+	assert_uint_in_range(gaps, 0,
+			     3); /* an interval may be wrong once in twenty; here are two */
 	assert_int_equal(validation_make(&empty, 1, &v), 0);
 	assert_int_equal(v.outcome, VALIDATION_UNDECIDED);
 	assert_true(v.n_levels == 0 && isnan(v.missing_s));
@@ -152,8 +153,8 @@ static void mostly_right(void **state)
 		agrees += play(in_turn, 9, 0.015, seed).outcome == VALIDATION_AGREES;
 		gaps += play(overrated, 9, 0.015, seed).outcome == VALIDATION_GAP;
 	}
-	assert_in_range(agrees, 18, 20);
-	assert_in_range(gaps, 19, 20);
+	assert_uint_in_range(agrees, 18, 20);
+	assert_uint_in_range(gaps, 19, 20);
 }
 
 int main(void)

@@ -161,7 +161,7 @@ static void skid_is_corrected(void **state)
 	assert_int_equal(c.waited[2], 1);
 	assert_true(c.of[1] & BIT(KERNEL));
 	/* Wherever they are, it is one of three answers. */
-	assert_in_range(skid_measure(), SKID_NONE, SKID_UNKNOWN);
+	assert_uint_in_range(skid_measure(), SKID_NONE, SKID_UNKNOWN);
 }
 
 static double of_block(const struct flow *f, const struct model *m, size_t b)

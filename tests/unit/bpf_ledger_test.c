@@ -91,7 +91,8 @@ static void unused_wait_is_forgotten(void **state)
 {
 	(void)state;
 	assert_int_equal(ledger_unused_wait_left(3 * MS, 0, 50 * MS), 3 * MS);
-	assert_in_range(ledger_unused_wait_left(3 * MS, 25 * MS, 50 * MS), 1.49 * MS, 1.51 * MS);
+	assert_uint_in_range(ledger_unused_wait_left(3 * MS, 25 * MS, 50 * MS), 1.49 * MS,
+			     1.51 * MS);
 	assert_int_equal(ledger_unused_wait_left(3 * MS, 50 * MS, 50 * MS), 0);
 	assert_int_equal(ledger_unused_wait_left(3 * MS, UINT64_MAX, 50 * MS), 0);
 	assert_int_equal(ledger_unused_wait_left(-1, 0, 50 * MS), 0);

@@ -33,12 +33,12 @@ static void a_line_with_noise(void **state)
 			p[i].ns += i % 40 ? 150000 : 400000;
 	}
 	l = fit_unseen(p, POINTS);
-	assert_in_range(l.slope_q8, 256 * 24 / 10, 256 * 26 / 10);
-	assert_in_range(l.ns + l.slope_q8 * (7000 - l.beside_ns) / 256, 11800, 12200);
-	assert_in_range(fit_distance(p, POINTS, &l) + 200, 0, 400);
+	assert_uint_in_range(l.slope_q8, 256 * 24 / 10, 256 * 26 / 10);
+	assert_uint_in_range(l.ns + l.slope_q8 * (7000 - l.beside_ns) / 256, 11800, 12200);
+	assert_uint_in_range(fit_distance(p, POINTS, &l) + 200, 0, 400);
 	for (size_t i = 0; i < POINTS; i++)
 		p[i].ns += 4000;
-	assert_in_range(fit_distance(p, POINTS, &l), 3800, 4200);
+	assert_uint_in_range(fit_distance(p, POINTS, &l), 3800, 4200);
 }
 
 static void nothing_beside_it(void **state)
@@ -53,7 +53,7 @@ static void nothing_beside_it(void **state)
 	l = fit_unseen(p, POINTS);
 	assert_int_equal(l.slope_q8, 0);
 	assert_int_equal(l.beside_ns, 0);
-	assert_in_range(l.ns, 7900, 8100);
+	assert_uint_in_range(l.ns, 7900, 8100);
 	/* Hardly anything: what it seems to tell is chance. */
 	for (size_t i = 0; i < POINTS; i++)
 		p[i].beside = 3000 + noise(&seed, 50);

@@ -119,7 +119,7 @@ static void test_lines(void **state)
 	assert_true(in_scope(m, work()));
 	snprintf(written, sizeof(written), NAME ":%d", WORK_LINE);
 	assert_int_equal(code_map_intervals(m, written, some, 8, &n), 0);
-	assert_in_range(n, 1, 8);
+	assert_uint_in_range(n, 1, 8);
 	assert_true(some[0].lo >= code_of(m, work()) && some[0].lo < code_of(m, work()) + 64);
 	assert_int_equal(code_map_name(m, some[0].lo, &line, &function), 0);
 	assert_int_equal(code_map_name(m, some[0].hi - 1, &again, NULL), 0);
@@ -379,7 +379,7 @@ static void test_kernel(void **state)
 		assert_non_null(strstr(name, " [kernel]"));
 		assert_ptr_equal(name, function);
 		assert_int_equal(code_map_intervals(m, name, some, 8, &n), 0);
-		assert_in_range(n, 1, 8);
+		assert_uint_in_range(n, 1, 8);
 		assert_int_equal(code_map_name(m, some[0].lo, &again, NULL), 0);
 		if (n == 1) {
 			assert_true(some[0].lo <= ABI_CODE(ABI_KERNEL_OBJECT, pc) &&

@@ -208,9 +208,9 @@ static void check_function(const struct opened *o, const char *name, uint32_t fi
 			continue;
 		seen++;
 		if (line_file_matches("src/bump.h", where.file))
-			assert_in_range(where.line, 1, 4);
+			assert_uint_in_range(where.line, 1, 4);
 		else
-			assert_in_range(where.line, first, last);
+			assert_uint_in_range(where.line, first, last);
 	}
 	assert_true(seen * 10 >= s.size * 9); /* the rest is line 0 */
 }
@@ -455,7 +455,7 @@ static void test_line_zero(void **state)
 		if (line_table_at(o.lines, a, &where) == -ENOENT) {
 			none++;
 		} else {
-			assert_in_range(where.line, 3, 7);
+			assert_uint_in_range(where.line, 3, 7);
 			seen |= 1U << where.line;
 		}
 	}
@@ -503,8 +503,8 @@ static void test_open_reads_little(void **state)
 	assert_int_equal(where.line, 101);
 	assert_int_equal(line_table_decoded_units(o.lines), 1);
 	/* The units have more than 20 KiB each in .debug_info alone. */
-	assert_in_range(opened - before, 1, 400000);
-	assert_in_range(bytes_read() - first, 1, 100000);
+	assert_uint_in_range(opened - before, 1, 400000);
+	assert_uint_in_range(bytes_read() - first, 1, 100000);
 	close_all(&o);
 }
 

@@ -100,8 +100,8 @@ static void test_lazy(void **state)
 	assert_int_equal(line_table_decoded_units(f->lines), 0);
 	assert_int_equal(line_table_at(f->lines, s.addr, &where), 0);
 	assert_int_equal(line_table_decoded_units(f->lines), 1);
-	assert_in_range(where.line, LOOP_LINE - 3,
-			LOOP_LINE - 1); /* name, brace or first statement, by compiler */
+	assert_uint_in_range(where.line, LOOP_LINE - 3,
+			     LOOP_LINE - 1); /* name, brace or first statement, by compiler */
 	assert_null(strstr(where.file, "/../"));
 	assert_true(line_file_matches(NAME, where.file));
 	assert_int_equal(line_table_at(f->lines, 1, &where), -ENOENT);
@@ -235,7 +235,7 @@ static void test_missing(void **state)
 		-ENXIO);
 	assert_int_equal(line_table_read_file(f->lines, "elf_lines_nowhere.c"), -ENXIO);
 	assert_int_equal(line_table_statements(f->lines, NAME, 1, &all, &n, &nearest), -ENOENT);
-	assert_in_range(nearest, LOOP_LINE - 3, LOOP_LINE - 1);
+	assert_uint_in_range(nearest, LOOP_LINE - 3, LOOP_LINE - 1);
 	assert_null(all);
 	assert_true(line_table_similar_files(f->lines, "elf_line_test.c", names, 4) > 0);
 	assert_true(line_file_matches(NAME, names[0]));

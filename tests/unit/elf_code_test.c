@@ -289,7 +289,7 @@ static void finds_loops(void **state)
 	assert_int_equal(code_each_loop(self, t, &s, see_loop, &x), 0);
 	assert_int_equal(x.n, 1);
 	/* Not the for statement: that is passed before the loop as well. */
-	assert_in_range(x.line, body_line - 1, body_line);
+	assert_uint_in_range(x.line, body_line - 1, body_line);
 	assert_int_not_equal(x.line, first_line);
 	x = (struct loops){0};
 	assert_int_equal(elf_object_find_function(self, "aside", &s), 0);

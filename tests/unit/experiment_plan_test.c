@@ -71,7 +71,7 @@ static void a_deck_holds_every_cell(void **state)
 			assert_int_equal(seen[i], 1);
 	}
 	/* Shuffled: half of the decks begin with a zero. */
-	assert_in_range(first_is_zero, 200, 300);
+	assert_uint_in_range(first_is_zero, 200, 300);
 	plan_free(&p);
 }
 

@@ -137,12 +137,12 @@ static void many_visits_shorten_all_but_the_first(void **state)
 	assert_true(n_records >= 10);
 	assert_int_equal(records[0].elapsed, 500 * MSEC);
 	for (size_t i = 1; i < n_records; i++) {
-		assert_in_range(records[i].elapsed, 249 * MSEC,
-				335 * MSEC); /* at 50 % every second visit of the first experiment
-						is missing */
+		assert_uint_in_range(records[i].elapsed, 249 * MSEC,
+				     335 * MSEC); /* at 50 % every second visit of the first
+						     experiment is missing */
 		assert_int_equal(records[i].elapsed, records[1].elapsed);
 	}
-	assert_in_range(fake.setup.settling_ns, 24 * MSEC, 34 * MSEC);
+	assert_uint_in_range(fake.setup.settling_ns, 24 * MSEC, 34 * MSEC);
 }
 
 static void latencies_need_the_full_length(void **state)

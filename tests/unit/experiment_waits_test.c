@@ -19,7 +19,7 @@ static void waits_are_drawn_by_their_time(void **state)
 	fake.wait_ns = 5 * MSEC;
 	open_runner();
 	run_until(fake.now + 60000 * MSEC);
-	assert_in_range(selected_times(LINE_W), n_records / 5, n_records / 2 - 1);
+	assert_uint_in_range(selected_times(LINE_W), n_records / 5, n_records / 2 - 1);
 }
 
 /* However much they take; where nothing runs for long. */
@@ -31,7 +31,7 @@ static void at_most_half_of_the_draws_are_waits(void **state)
 	fake.tick_weight_ns = TICK_NS / 100;
 	open_runner();
 	run_until(fake.now + 60000 * MSEC);
-	assert_in_range(selected_times(LINE_W), n_records / 3, 2 * n_records / 3);
+	assert_uint_in_range(selected_times(LINE_W), n_records / 3, 2 * n_records / 3);
 }
 
 static void waits_that_matter_little_are_not_drawn(void **state)

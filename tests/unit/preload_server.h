@@ -88,7 +88,7 @@ static inline void start(struct fixture *f)
 	serve(f, f->image_fd);
 }
 
-static inline void stop(struct fixture *f)
+static inline void server_stop(struct fixture *f)
 {
 	preload_stop(f->server);
 	(void)munmap(f->page, sizeof(*f->page));

@@ -41,7 +41,7 @@ static void goes_along(void **state)
 	assert_int_equal(descriptors, native);
 	assert_true(mapped > 0);
 	assert_true(__atomic_load_n(&f.heard->n_ready, __ATOMIC_ACQUIRE) >= 4);
-	stop(&f);
+	server_stop(&f);
 }
 
 /* What another one answers under the name that was ours. */
@@ -205,8 +205,8 @@ static void asks_nobody_else(void **state)
 	assert_int_equal(mapped, 0);
 	assert_int_equal(left, 0);
 	(void)munmap(i, sizeof(*i));
-	stop(&f);
-	stop(&other);
+	server_stop(&f);
+	server_stop(&other);
 }
 
 /* Were it the controller that is deceived: descriptors of other files are neither taken nor kept.
@@ -239,9 +239,9 @@ static void takes_nothing_else(void **state)
 			fail_msg("%s: %u mappings, %u descriptors are left", cases[k], mapped,
 				 left);
 		(void)close(image);
-		stop(&f);
+		server_stop(&f);
 	}
-	stop(&other);
+	server_stop(&other);
 }
 
 static void *run_shell(void *fifo)
@@ -291,7 +291,7 @@ static void leaves_other_files(void **state)
 	make(&f);
 	assert_int_equal(end_of(start_program(&f, argv)), 0);
 	(void)unlink(fifo);
-	stop(&f);
+	server_stop(&f);
 }
 
 static void *spawn_when_cancelled(void *arg)
@@ -326,7 +326,7 @@ static void is_no_cancellation_point(void **state)
 	assert_int_equal(end_of(start_program(&f, argv)), 0);
 	/* `true` has the library, too. */
 	assert_int_equal(f.heard->n_ready, 1);
-	stop(&f);
+	server_stop(&f);
 }
 
 int main(int argc, char **argv)

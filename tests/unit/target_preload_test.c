@@ -68,7 +68,7 @@ static void answers_what_it_knows(void **state)
 	f.server = NULL;
 	assert_int_equal(f.page->serves, 0);
 	assert_int_equal(connect_to(f.name), -1);
-	stop(&f);
+	server_stop(&f);
 }
 
 static void turns_strangers_away(void **state)
@@ -81,7 +81,7 @@ static void turns_strangers_away(void **state)
 	assert_int_equal(asked(f.name, SHIM_ASK_DESCRIPTORS), -1);
 	assert_int_equal(asked(f.name, SHIM_ASK_READY), -1);
 	assert_int_equal(f.heard->n_ready, 0);
-	stop(&f);
+	server_stop(&f);
 }
 
 /* The number of one that has ended may be another's. */
@@ -101,7 +101,7 @@ static void answers_the_living(void **state)
 		assert_true(recv(client, &(char){0}, 1, 0) <= 0);
 	assert_int_equal(f.heard->n_ready, 0);
 	(void)close(client);
-	stop(&f);
+	server_stop(&f);
 }
 
 /* Without a free descriptor no connection can be accepted; meanwhile the server does not run in
@@ -138,7 +138,7 @@ static void waits_for_descriptors(void **state)
 	assert_int_equal(send(client, &(char){SHIM_ASK_READY}, 1, MSG_NOSIGNAL), 1);
 	assert_int_equal(recv(client, &(char){0}, 1, 0), 1);
 	(void)close(client);
-	stop(&f);
+	server_stop(&f);
 }
 
 /* A connection with a peer that reads nothing, full, whose end waits for years. */
@@ -209,7 +209,7 @@ static void ends_whatever_it_is_sent(void **state)
 		(void)close(clients[i]);
 		(void)close(peers[i]);
 	}
-	stop(&f);
+	server_stop(&f);
 }
 
 /* A program that waits for our pipes' ends must not wait for the server, nor the kernel for its
@@ -233,7 +233,7 @@ static void keeps_nothing_else(void **state)
 	preload_stop(f.server);
 	f.server = NULL;
 	assert_int_equal(access(path, F_OK), -1);
-	stop(&f);
+	server_stop(&f);
 }
 
 int main(void)

@@ -103,7 +103,20 @@ static int add_line(struct libscols_table *table, const struct feature *f, bool 
 	return r;
 }
 
-static int print_table(const struct feature *features, size_t n, bool color)
+static const char *why_of(const struct feature *f)
+{
+	return *f->why ? f->why : f->detail;
+}
+
+/* Is @f refused for the reason for which @blocker is? NULL: nothing blocks. */
+static bool is_blocked_too(const struct feature *f, const struct feature *blocker)
+{
+	return blocker && f->state != FEATURE_OK && strcmp(why_of(f), why_of(blocker)) == 0;
+}
+
+/* All but what is refused for the reason of @blocker (or NULL). Returns how many rows that is. */
+static int print_table(const struct feature *features, size_t n, const struct feature *blocker,
+		       bool color)
 {
 	static const struct {
 		const char *name;
@@ -116,7 +129,7 @@ static int print_table(const struct feature *features, size_t n, bool color)
 		[COLUMN_REMEDY] = {"WHAT TO DO", 0.3, SCOLS_FL_WRAP},
 	};
 	struct libscols_table *table;
-	int r = 0;
+	int rows_shown = 0, r = 0;
 
 	scols_init_debug(0);
 	table = scols_new_table();
@@ -127,12 +140,16 @@ static int print_table(const struct feature *features, size_t n, bool color)
 		if (!scols_table_new_column(table, columns[i].name, columns[i].width,
 					    columns[i].flags))
 			r = -ENOMEM;
-	for (size_t i = 0; i < n && r == 0; i++)
+	for (size_t i = 0; i < n && r == 0; i++) {
+		if (is_blocked_too(&features[i], blocker))
+			continue;
 		r = add_line(table, &features[i], color);
-	if (r == 0)
+		rows_shown++;
+	}
+	if (r == 0 && rows_shown)
 		r = scols_print_table(table);
 	scols_unref_table(table);
-	return r;
+	return r < 0 ? r : rows_shown;
 }
 
 /* What a run could make of the executable at @path, or of the script's interpreter. *ret has room
@@ -192,23 +209,46 @@ static int probe_program(const char *path, const char *interpreter,
 	return 0;
 }
 
-/* The answer in a sentence; its exit status. */
-static int conclude(const struct feature *features, size_t n)
+/* The first feature that a run needs and cannot have. */
+static const struct feature *find_blocker(const struct feature *features, size_t n)
 {
-	size_t lacking = 0;
-
 	for (size_t i = 0; i < n; i++)
 		if (features[i].required && features[i].state != FEATURE_OK)
-			(void)printf("%s%s", lacking++ ? ", " : "A run is not possible without: ",
+			return &features[i];
+	return NULL;
+}
+
+/* The answer in a sentence, and if one thing gives all that lacks, that; its exit status. */
+static int conclude(const struct feature *features, size_t n, const struct feature *blocker)
+{
+	bool one_reason = true;
+
+	if (!blocker) {
+		(void)puts("A run is possible.");
+		return 0;
+	}
+	for (size_t i = 0; i < n; i++)
+		if (features[i].required && features[i].state != FEATURE_OK)
+			one_reason = one_reason && is_blocked_too(&features[i], blocker);
+	if (one_reason) {
+		(void)printf("A run is not possible: %s.\n%s\n", why_of(blocker), blocker->remedy);
+		return EXIT_OURS;
+	}
+	for (size_t i = 0; i < n; i++)
+		if (features[i].required && features[i].state != FEATURE_OK)
+			(void)printf("%s%s",
+				     &features[i] == blocker ? "A run is not possible without: "
+							     : ", ",
 				     features[i].name);
-	(void)puts(lacking ? "" : "A run is possible.");
-	return lacking ? EXIT_OURS : 0;
+	(void)puts("");
+	return EXIT_OURS;
 }
 
 int cmd_check(int argc, char **argv)
 {
 	_cleanup_free_ struct feature *features = NULL;
 	_cleanup_free_ char *path = NULL, *interpreter = NULL;
+	const struct feature *blocker;
 	struct feature program[PROGRAM_ROWS];
 	_cleanup_(check_options_free) struct check_options options = {};
 	struct error e = {};
@@ -247,16 +287,21 @@ int cmd_check(int argc, char **argv)
 		return log_error("check: the features of this machine cannot be tried: %s",
 				 strerror(-r));
 	color = color_wanted(options.color, STDOUT_FILENO);
-	r = print_table(features, n, color);
-	if (r == 0 && path) {
+	blocker = find_blocker(features, n);
+	r = print_table(features, n, options.verbose ? NULL : blocker, color);
+	if (r >= 0 && (size_t)r < n)
+		(void)printf("%zu features are refused for one reason, which follows; --verbose "
+			     "lists them.\n",
+			     n - (size_t)r);
+	if (r >= 0 && path) {
 		(void)fail(&e, 0, "%s%s%s", path, interpreter ? ", a script run by " : "",
 			   interpreter ? interpreter : "");
 		(void)printf("\n%s\n", printable(e.text));
-		r = print_table(program, PROGRAM_ROWS, color);
+		r = print_table(program, PROGRAM_ROWS, NULL, color);
 	}
 	if (r < 0)
 		return log_error("check: the table cannot be printed: %s", strerror(-r));
-	r = conclude(features, n);
+	r = conclude(features, n, blocker);
 	if (fflush(stdout) != 0)
 		return log_error("check: standard output: %s", strerror(errno));
 	return r;

@@ -5,10 +5,15 @@
 
 #include "base/cleanup.h"
 
-#include <libiberty/demangle.h>
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
+/* Debian and Arch have it in a directory, Fedora among the other headers. */
+#if __has_include(<libiberty/demangle.h>)
+#include <libiberty/demangle.h>
+#else
+#include <demangle.h>
+#endif
 
 /* Substitutions let a short name stand for gigabytes of text, and the library has no bound on its
  * output. It holds no memory while it calls back (everything is on its stack), so leaving it by

@@ -83,11 +83,10 @@ static void describe(const struct trial *t, const struct outcome *o, struct feat
 	if (f->state == FEATURE_OK)
 		return;
 	/* Of what a run can do without, that it is absent is all that matters. */
-	if (f->state == FEATURE_MISSING && t->remedy)
-		(void)snprintf(f->detail, sizeof(f->detail), "%s: %s", t->since,
-			       strerror(-o->result));
-	else
-		(void)snprintf(f->detail, sizeof(f->detail), "%s: %s", t->since, o->refusal.why);
+	(void)snprintf(f->why, sizeof(f->why), "%s",
+		       f->state == FEATURE_MISSING && t->remedy ? strerror(-o->result)
+								: o->refusal.why);
+	(void)snprintf(f->detail, sizeof(f->detail), "%s: %s", t->since, f->why);
 	/* What a user without privileges cannot try may well be there. */
 	(void)snprintf(f->remedy, sizeof(f->remedy), "%s",
 		       f->state == FEATURE_MISSING && t->remedy ? t->remedy : o->refusal.remedy);

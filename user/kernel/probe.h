@@ -15,6 +15,7 @@ struct feature {
 	enum feature_state state;
 	bool required;
 	char detail[448]; /* version/commit that brought it, why it failed */
+	char why[320];	  /* of that, why it failed; "": all of it */
 	char remedy[256]; /* one sentence or "" */
 };
 

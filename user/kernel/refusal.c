@@ -87,8 +87,9 @@ static void explain_privileges(const struct load_facts *f, struct refusal *ret)
 	} else if (f->root) {
 		SAY("root has neither CAP_SYS_ADMIN nor CAP_BPF and CAP_PERFMON here, as in a "
 		    "container");
-		ADVISE("start the container with --cap-add BPF --cap-add PERFMON --cap-add "
-		       "SYS_PTRACE, or with --privileged");
+		ADVISE("docker run --privileged IMAGE, or with no more than is needed: docker run "
+		       "--cap-add BPF --cap-add PERFMON --cap-add SYS_PTRACE --security-opt "
+		       "seccomp=unconfined IMAGE");
 	} else {
 		SAY("this user may not load BPF programs");
 		ADVISE("run as root (sudo cozbpf ...), or once: setcap "
@@ -142,8 +143,8 @@ void refusal_explain(int error, const struct load_log *l, const struct load_fact
 		SAY("a security module or a seccomp filter forbids BPF, although the capabilities "
 		    "are there (%s)",
 		    strerror(error));
-		ADVISE("allow bpf() and perf_event_open() there, in a container by its seccomp "
-		       "profile");
+		ADVISE("allow bpf() and perf_event_open() there, in a container by docker run "
+		       "--security-opt seccomp=unconfined IMAGE");
 	} else if (error == ENOSYS) {
 		SAY("this kernel has no bpf()");
 		ADVISE("boot a kernel built with CONFIG_BPF_SYSCALL=y; Debian's are");
