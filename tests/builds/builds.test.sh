@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # Each compiler and optimisation, on the Debian that this runs on and on the others that we support: those in trees made by debootstrap, which
-# are kept in build/trees.
+# are kept in build/trees. Debian's next release is built as well: what fails there is a failure but in CI, which is not to stop for what others change.
 # needs: root debootstrap unshare gcc clang
 # shellcheck disable=SC2154 # what trees.sh sets
 set -uo pipefail
@@ -28,8 +28,22 @@ other() { # SUITE
 	enter "$1" /cozbpf/tests/builds/matrix.sh /builds
 }
 
+# Debian's next release, which changes each day.
+next() {
+	local failed=0
+	# shellcheck disable=SC2310 # it reports by lines
+	other sid >"$trees/sid.verdicts" || failed=1
+	if [ "$failed" -eq 1 ] && [ "${CI:-}" = true ]; then
+		sed 's/^not ok \(.*\)/# fails on sid, which CI allows: \1/' "$trees/sid.verdicts"
+		return 0
+	fi
+	cat "$trees/sid.verdicts"
+	return "$failed"
+}
+
 bash "$SRC/tests/builds/matrix.sh" "$BUILD/builds" || status=1
 for suite in bookworm trixie; do
 	[ "$suite" = "$own" ] || other "$suite" || status=1
 done
+next || status=1
 exit "$status"

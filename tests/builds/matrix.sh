@@ -7,7 +7,7 @@ source_tree=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd) || exit 12
 into=$1
 mkdir -p "$into" || exit 125
 # shellcheck source=/dev/null
-distribution=$(source /etc/os-release && printf '%s %s' "$ID" "$VERSION_ID")
+distribution=$(source /etc/os-release && printf '%s %s' "$ID" "${VERSION_ID:-sid}")
 status=0
 
 can_run_bpf() {
