@@ -107,13 +107,14 @@ quickstart env SUDO_UID="$user" SUDO_GID="$user" -- 1
 measured 'by sudo'
 why=
 [ "$(sort -u "$tmp/called")" = "meson by $user" ] || why+=" meson was called: $(sort -u "$tmp/called");"
-grep -q 'tools/quickstart --setcap, which is: sudo setcap' "$tmp/err" || why+=' capabilities are not offered;'
+grep -q 'tools/quickstart --setcap, which is: chmod go= .*sudo setcap' "$tmp/err" || why+=' capabilities are not offered;'
 verdict 'by sudo: the build is the user'\''s' "$why" "$tmp/err"
 
 tree "$user"
 quickstart env SUDO_UID="$user" SUDO_GID="$user" -- --setcap 1
 measured 'by sudo, with capabilities for the program'
 [ "$(stat -c %u "$tmp/tree/build/barrier.jsonl")" = "$user" ] && why='' || why=' the profile is not the user'\''s'
+[ "$(stat -c %a "$tmp/tree/build/user/cmd/cozbpf")" = 700 ] || why+=' others can, too;'
 verdict 'with capabilities: the user runs it' "$why" "$tmp/err"
 printf '#!/bin/sh\nprintf "%%s\\n" "sudo $*" >>%s/called\n' "$tmp" >"$tmp/bin/sudo"
 chmod +x "$tmp/bin/sudo"

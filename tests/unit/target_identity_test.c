@@ -205,7 +205,8 @@ static void program_gets_no_capability_of_ours(void **state)
 	int (*const cases[])(void) = {without_a_switch, with_a_switch};
 
 	(void)state;
-	if (geteuid() != 0)
+	/* Root of a container can give nobody what it lacks itself. */
+	if (geteuid() != 0 || prctl(PR_CAPBSET_READ, CAP_BPF, 0, 0, 0) != 1)
 		skip();
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		int status;

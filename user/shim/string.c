@@ -58,7 +58,8 @@ int strcmp(const char *a, const char *b)
 	return strncmp(a, b, (size_t)-1);
 }
 
-char *strchr(const char *text, int c)
+/* In brackets: these two are macros as well since glibc 2.43. */
+char *(strchr)(const char *text, int c)
 {
 	while (*text != (char)c)
 		if (!*text++)
@@ -86,7 +87,7 @@ size_t strcspn(const char *text, const char *set)
 	return span(text, set, false);
 }
 
-char *strstr(const char *text, const char *wanted)
+char *(strstr)(const char *text, const char *wanted)
 {
 	size_t n = strlen(wanted);
 

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# An ordinary user with a cozbpf that has the three capabilities that we advise, and no root: what run does, and attach to own processes.
+# needs: root btf setpriv setcap
+# beside: others
+# shellcheck disable=SC2154 # what helpers.sh sets
+set -uo pipefail
+# shellcheck source=tests/e2e/helpers.sh
+source "$(dirname -- "${BASH_SOURCE[0]}")/helpers.sh"
+cd "$tmp" || exit 1
+if [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -gt 2 ]; then
+	echo 'skip capabilities: needs kernel.perf_event_paranoid of 2 at most'
+	exit 0
+fi
+mkdir -m 777 own && cd own || exit 1
+install -m 755 "$COZBPF" "$BUILD/examples/barrier" "$programs/children" .
+setcap cap_bpf,cap_perfmon,cap_sys_ptrace+ep cozbpf || exit 1
+as_user=(setpriv --reuid 65534 --regid 65534 --clear-groups env HOME=/nonexistent)
+
+# user NAME PATTERN WORD...: cozbpf, as the user, succeeds, and its report matches.
+user() {
+	local name=$1 pattern=$2 why=''
+	shift 2
+	rm -f profile.jsonl
+	timeout -k 5 60 "${as_user[@]}" ./cozbpf "$@" >out 2>err || why+=" status $?;"
+	grep -qE -- "$pattern" out || why+=" no '$pattern';"
+	verdict "$name" "$why" err out
+}
+
+user check '^A run is possible\.$' check
+for pay in hold sleep spin; do
+	user "run --pay $pay" "Progress point 'round'" run -q -o profile.jsonl --pay "$pay" -p round=progress -- ./barrier 2
+done
+[ "$(stat -c %u profile.jsonl)" -eq 65534 ] && why='' || why=' it is another one'\''s'
+verdict 'the profile is the user'\''s' "$why"
+user 'points of every kind that takes no tracefs' "Progress point 'left'" run -q -o profile.jsonl -p round=progress -p barrier.c:48 -p left=progress%return \
+	-p call=syscall:futex -p sampled:longer -- ./barrier 2
+user 'latency' "'round'" run -q -o profile.jsonl --latency round=longer,progress -- ./barrier 2
+user 'a program that starts others' experiments run -q -o profile.jsonl -n 1 -- ./children 1
+"${as_user[@]}" ./barrier 60 >/dev/null &
+mine=$!
+user 'attach' "Progress point 'round'" attach "$mine" -q -o profile.jsonl -p round=progress -d 2
+user 'attach: --inject' "Progress point 'round'" attach "$mine" -q -o profile.jsonl -p round=progress -d 2 --inject=always
+kill "$mine"
+wait "$mine" 2>/dev/null
+none_left || printf 'not ok capabilities: left behind: %s\n' "$(left_behind)"
