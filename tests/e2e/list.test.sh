@@ -158,8 +158,8 @@ others_files() {
 hostile_names
 a_file
 a_process
-if [ "$(id -u)" -ne 0 ] || ! command -v setpriv >/dev/null; then
-	echo "skip list: a debug file that only root can read, of another user's program: needs root and setpriv"
+if [ "$(id -u)" -ne 0 ] || ! "$COZBPF" check >/dev/null 2>&1; then
+	echo "skip list: a debug file that only root can read, of another user's program: needs rights"
 else
 	others_files
 fi
