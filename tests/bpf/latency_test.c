@@ -103,7 +103,7 @@ static void start(struct driven *d, enum abi_payer payer)
 	assert_string_equal(points_shown(session_points(d->session), 1)->name, "lat_job_begin");
 }
 
-static void driven_stop(struct driven *d)
+static void stop_driving(struct driven *d)
 {
 	(void)kill(d->pid, SIGKILL);
 	(void)waitpid(d->pid, NULL, 0);
@@ -198,7 +198,7 @@ static void by_thread(void **state)
 	/* Nothing of the requests between experiments, either. */
 	tell(&d, "r");
 	assert_int_equal(experiment(&d, "r", 0, &l), PAIRS);
-	driven_stop(&d);
+	stop_driving(&d);
 }
 
 static void odd_ones(void **state)
@@ -233,7 +233,7 @@ static void odd_ones(void **state)
 	assert_int_equal(experiment(&d, "r", 0, &l), PAIRS);
 	assert_int_equal(l.in_flight_begin, 1);
 	assert_int_equal(l.in_flight_end, 1);
-	driven_stop(&d);
+	stop_driving(&d);
 }
 
 static void by_key(void **state)
@@ -249,7 +249,7 @@ static void by_key(void **state)
 	assert_int_equal(l.unended + l.lost + l.crossed, 0);
 	assert_int_equal(l.in_flight_end, 0);
 	assert_true(l.sum_ns > 0);
-	driven_stop(&d);
+	stop_driving(&d);
 }
 
 static void full(void **state)
@@ -267,7 +267,7 @@ static void full(void **state)
 	assert_int_equal(experiment(&d, "be", 0, &l), 0);
 	assert_int_equal(l.lost, 1);
 	assert_int_equal(l.unmatched, 1);
-	driven_stop(&d);
+	stop_driving(&d);
 }
 
 /* Mean interval of both threads, in virtual time, and of both by the clock. False if other programs
@@ -339,7 +339,7 @@ static void payments_do_not_count(void **state)
 		good = hot > 0.4 && hot < 0.6 && cold > 0.85 &&
 		       cold - 1 < (cold_by_clock - 1) / 5 && cold_by_clock > 1.5;
 	}
-	driven_stop(&d);
+	stop_driving(&d);
 	if (n == 0) {
 		print_message("skipped: other programs take the CPUs\n");
 		skip();
@@ -392,7 +392,7 @@ static void threads_share_a_clock(void **state)
 		print_message("cold: %.0f us, %.0f by the histogram\n", sum / 1e3, buckets / 1e3);
 		assert_true(buckets < 1.05 * sum && buckets > 0.95 * sum);
 	}
-	driven_stop(&d);
+	stop_driving(&d);
 }
 
 int main(void)

@@ -146,7 +146,7 @@ static void start(struct driven *d, void (*body)(void))
 	driven_go(d);
 }
 
-static void driven_stop(struct driven *d)
+static void stop_driving(struct driven *d)
 {
 	driven_stop(d);
 	(void)munmap(slots, SHIM_SLOTS * sizeof(*slots));
@@ -197,7 +197,7 @@ static void the_next_one_does_not_pay_for_a_sleeper(void **state)
 	assert_true(r.paid > 0);
 	assert_true((double)r.paid <= 1.1 * (double)(b.growth - a.growth));
 	assert_int_equal(owed.imbalance, 0);
-	driven_stop(&d);
+	stop_driving(&d);
 }
 
 /* A payment for each sleep; what comes while the sleeper runs, though it is more than a sleep would
@@ -224,7 +224,7 @@ static void a_running_sleeper_is_held(void **state)
 	assert_true(payments > 0);
 	assert_true(payments <= 2 * cycles);
 	assert_int_equal(owed.imbalance, 0);
-	driven_stop(&d);
+	stop_driving(&d);
 }
 
 int main(void)
