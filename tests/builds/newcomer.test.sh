@@ -43,18 +43,18 @@ end() {
 for suite in bookworm trixie; do
 	why=$(make_tree "$suite-newcomer" "$suite") || { printf 'not ok quickstart on %s: %s\n' "$suite" "$why"; status=1; continue; }
 	tree=$suite-newcomer
-	enter "$tree" sh -c 'id somebody >/dev/null 2>&1 || useradd -m somebody'
+	enter "$tree" sh -c 'id somebody >/dev/null 2>&1 || useradd somebody'
 	# Nothing is installed yet.
 	begin "$tree" 'plain docker' root env container=docker setpriv --bounding-set "$docker_set" /cozbpf/tools/quickstart
 	shows 'nothing can be measured here: this container'
 	shows '^shown from a recording'
 	end
-	begin "$tree" 'a user without sudo' somebody setpriv --reuid somebody --regid somebody --init-groups env HOME=/home/somebody /cozbpf/tools/quickstart
+	begin "$tree" 'a user without sudo' somebody setpriv --reuid somebody --regid somebody --init-groups env HOME=/tmp /cozbpf/tools/quickstart
 	shows '^shown from a recording'
 	end
 	enter "$tree" sh -c 'apt-get -q update && apt-get -qy install sudo && printf "somebody ALL=(ALL) NOPASSWD: ALL\nDefaults logfile=/cozbpf.sudo\n" >/etc/sudoers.d/somebody' >"$trees/$tree.log" 2>&1
 	rm -f -- "$trees/$tree/cozbpf.sudo"
-	begin "$tree" 'a user with sudo' somebody setpriv --reuid somebody --regid somebody --init-groups env HOME=/home/somebody /cozbpf/tools/quickstart 5
+	begin "$tree" 'a user with sudo' somebody setpriv --reuid somebody --regid somebody --init-groups env HOME=/tmp /cozbpf/tools/quickstart 5
 	shows "Progress point 'round'"
 	[ "$(grep -c COMMAND= "$trees/$tree/cozbpf.sudo")" -eq 1 ] || why+=" sudo ran $(grep -c COMMAND= "$trees/$tree/cozbpf.sudo") times;"
 	[ -z "$(find "$trees/$tree/cozbpf/build" -user root ! -name '*.jsonl' -print -quit)" ] || why+=' files of root in the build;'
