@@ -14,7 +14,7 @@ why=
 meson setup "$tmp/plain" "$SRC" >"$tmp/log" 2>&1 || why+=' meson setup fails;'
 ! grep -q 'cmocka' "$tmp/log" || why+=' it looks for cmocka;'
 ! grep -q -- '-Werror' "$tmp/plain/build.ninja" || why+=' warnings are errors;'
-[ "$(grep -c 'Dependency threads' "$tmp/log")" -eq 1 ] || why+=" threads are found $(grep -c 'Dependency threads' "$tmp/log") times;"
+[ "$(grep -ci 'dependency threads' "$tmp/log")" -eq 1 ] || why+=" threads are found $(grep -ci 'dependency threads' "$tmp/log") times;"
 [ "$(grep -c '^build tests/' "$tmp/plain/build.ninja")" -eq 0 ] || why+=' there are tests in it;'
 grep -q '^build examples/barrier:' "$tmp/plain/build.ninja" || why+=' no examples;'
 verdict 'a build without tests' "$why" "$tmp/log"
