@@ -41,7 +41,7 @@ refused 'two forms at once' '--json and --csv: choose one' --json --csv
 "$COZBPF" report --html "$tmp/files/page.html" "$SRC/tests/data/exact.jsonl" >/dev/null 2>"$tmp/complaint" &&
 	"$COZBPF" report --html "$tmp/files/page.html" "$SRC/tests/data/noisy.jsonl" >/dev/null 2>>"$tmp/complaint" && why='' || why=' it fails;'
 [ "$(find "$tmp/files" -name 'page.html*' | wc -l)" -eq 1 ] || why+=' other files are left;'
-"$COZBPF" report --html "$tmp/full.html" "$SRC/tests/data/noisy.jsonl" >/dev/null 2>&1
+"$COZBPF" report "$SRC/tests/data/noisy.jsonl" --html "$tmp/full.html" >/dev/null 2>&1
 cmp -s "$tmp/full.html" "$tmp/files/page.html" || why+=' not the second one;'
 verdict 'an older report is replaced' "$why" "$tmp/complaint"
 

@@ -156,18 +156,13 @@ int cmd_list(int argc, char **argv)
 	struct error e = {};
 	const char *what = NULL;
 	bool functions, points;
-	int first, r;
+	int first = argc, r;
 
 	r = options_parse(rows, N_ROWS, &options, argc, argv, &first, &e);
+	if (r == 0 && first < argc)
+		what = argv[first++];
 	argv += first;
 	argc -= first;
-	/* Options are taken behind the word as well: it reads like a command of its own. */
-	if (r == 0 && argc > 0) {
-		what = argv[0];
-		r = options_parse(rows, N_ROWS, &options, argc, argv, &first, &e);
-		argv += first;
-		argc -= first;
-	}
 	if (r < 0) {
 		r = log_error("list: %s", e.text);
 	} else if (options.help) {

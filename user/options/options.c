@@ -27,7 +27,8 @@ static void free_tables(struct getopt_tables *t)
 	free(t->shorts);
 }
 
-static int make_tables(const struct option_row *rows, size_t n, struct getopt_tables *ret)
+static int make_tables(const struct option_row *rows, size_t n, bool among_words,
+		       struct getopt_tables *ret)
 {
 	char *s;
 
@@ -36,7 +37,8 @@ static int make_tables(const struct option_row *rows, size_t n, struct getopt_ta
 	if (!ret->longs || !ret->shorts)
 		return -ENOMEM;
 	s = ret->shorts;
-	*s++ = '+'; /* the command's own options are not ours */
+	/* Either words are returned in their order, or the first one ends the options. */
+	*s++ = among_words ? '-' : '+';
 	*s++ = ':'; /* a missing value is told apart from an unknown option */
 	for (size_t i = 0; i < n; i++) {
 		ret->longs[i].name = rows[i].name;
@@ -113,11 +115,14 @@ static int bad_option(const struct option_row *rows, size_t n, char **argv, int 
 	return unknown_option(rows, n, word, strncmp(word, "--", 2) == 0 ? 0 : optopt, e);
 }
 
-int options_parse(const struct option_row *rows, size_t n, void *target, int argc, char **argv,
-		  int *ret_first, struct error *e)
+#define WORD 1 /* what getopt returns for one that is no option */
+
+static int parse(const struct option_row *rows, size_t n, void *target, int argc, char **argv,
+		 bool among_words, int *ret_first, struct error *e)
 {
 	_cleanup_(free_tables) struct getopt_tables t = {};
-	int r = make_tables(rows, n, &t);
+	_cleanup_free_ char **words = calloc((size_t)argc + 1, sizeof(*words));
+	int n_words = 0, r = words ? make_tables(rows, n, among_words, &t) : -ENOMEM;
 
 	if (r < 0)
 		return fail(e, -r, "out of memory");
@@ -128,7 +133,7 @@ int options_parse(const struct option_row *rows, size_t n, void *target, int arg
 		const struct option_row *row;
 		int opt;
 
-		if (at < argc && strcmp(argv[at], "---") == 0) {
+		if (!among_words && at < argc && strcmp(argv[at], "---") == 0) {
 			*ret_first = at + 1;
 			return 0;
 		}
@@ -137,13 +142,31 @@ int options_parse(const struct option_row *rows, size_t n, void *target, int arg
 			break;
 		if (opt == '?' || opt == ':')
 			return bad_option(rows, n, argv, at, opt, e);
+		if (opt == WORD) {
+			words[n_words++] = optarg;
+			continue;
+		}
 		row = row_of(rows, n, opt);
 		r = row->set(target, row, row->arg ? optarg : NULL, e);
 		if (r < 0)
 			return r;
 	}
-	*ret_first = optind;
+	*ret_first = optind - n_words;
+	for (int i = 0; i < n_words; i++)
+		argv[*ret_first + i] = words[i];
 	return 0;
+}
+
+int options_parse(const struct option_row *rows, size_t n, void *target, int argc, char **argv,
+		  int *ret_first, struct error *e)
+{
+	return parse(rows, n, target, argc, argv, true, ret_first, e);
+}
+
+int options_parse_before(const struct option_row *rows, size_t n, void *target, int argc,
+			 char **argv, int *ret_first, struct error *e)
+{
+	return parse(rows, n, target, argc, argv, false, ret_first, e);
 }
 
 static void print_row(FILE *out, const struct option_row *row)

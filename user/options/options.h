@@ -30,11 +30,16 @@ struct option_words {
 	size_t n;
 };
 
-/* Reads options up to the first word that is none, "--" or Coz's "---"; *ret_first is the index of
- * the word after them. Abbreviated long names are taken where they are unique. -EINVAL with @e
- * naming the option and, if one is near, what may have been meant. */
+/* Reads options up to "--", wherever they stand among other words. These are moved to the end of
+ * @argv; *ret_first is the index of the first one. Abbreviated long names are taken where they are
+ * unique. -EINVAL with @e naming the option and, if one is near, what may have been meant. */
 int options_parse(const struct option_row *rows, size_t n, void *target, int argc, char **argv,
 		  int *ret_first, struct error *e);
+/* For what has options of its own, as a command to be run: reads options up to the first word that
+ * is none, "--" or Coz's "---", and leaves @argv as it is. *ret_first is the index of the word
+ * after them. */
+int options_parse_before(const struct option_row *rows, size_t n, void *target, int argc,
+			 char **argv, int *ret_first, struct error *e);
 /* The listed options, one or more lines each; those for experts under a heading of their own. */
 void options_help(FILE *out, const struct option_row *rows, size_t n);
 

@@ -164,7 +164,7 @@ static int check(const struct run_options *o, struct error *e)
 static int parse_words(const struct option_row *rows, size_t n, struct run_options *o, int argc,
 		       char **argv, struct error *e)
 {
-	int first = argc, r = options_parse(rows, n, o, argc, argv, &first, e);
+	int first = argc, r = options_parse_before(rows, n, o, argc, argv, &first, e);
 
 	if (r == 0 && o->kind == RUN_ATTACH && first < argc) {
 		r = scope_options_pids(&o->scope, argv[first], e);
@@ -172,7 +172,7 @@ static int parse_words(const struct option_row *rows, size_t n, struct run_optio
 		argc -= first;
 		first = argc;
 		if (r == 0)
-			r = options_parse(rows, n, o, argc, argv, &first, e);
+			r = options_parse_before(rows, n, o, argc, argv, &first, e);
 	}
 	if (r == 0 && o->kind != RUN_LAUNCH && first < argc)
 		return fail(e, EINVAL, "'%s': one word too many; several processes are PID,PID",
