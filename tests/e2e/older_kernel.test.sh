@@ -22,6 +22,8 @@ profiled --pay hold -p progress -- "$programs/launch"
 [ "$?" -eq 125 ] || why+=' hold is not refused;'
 grep -q '^cozbpf: .*--pay hold needs BPF task work.*--pay spin' "$tmp/err" || why+=' the line does not name the reason and the remedy;'
 profiled -p progress -- "$programs/launch" || why+=' auto fails;'
-holds 'runs[0]["pay"] == "spin" and "task work" in runs[0]["fallback"]' || why+=' the file does not name the fallback;'
+holds 'runs[0]["pay"] == "spin" and "task work" in runs[0]["fallback"] and "[disk]" in runs[0]["fallback"]' || why+=' the file does not name the fallback;'
+profiled --what on-cpu -p progress -- "$programs/launch" || why+=' on-cpu fails;'
+holds '"[disk]" not in runs[0]["fallback"]' || why+=' waits that nobody asked for are missed;'
 verdict 'with an older kernel: the payer' "$why" "$tmp/err"
 exit $status

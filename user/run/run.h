@@ -124,7 +124,7 @@ struct run {
 	enum abi_payer payer;
 	bool preload;
 	struct run_injection injection;
-	char fallback[256];	    /* what this kernel made us replace, or "" */
+	char fallback[320];	    /* what this kernel made us replace, or "" */
 	struct code_kernel *kernel; /* --kernel */
 	struct code_map *code;
 	struct session *session;

@@ -138,6 +138,9 @@ int run_choose_waits(struct run *r, struct error *e)
 	unsigned int named = o->fixed_line ? wait_of(o->fixed_line, NULL) : 0,
 		     kinds = WAITS_ALL & ~1U;
 	bool asked = o->what > 1U || named;
+	static const char lacking[] =
+		"where a thread waited takes BPF task work to find out (Linux 6.18), "
+		"which this kernel lacks";
 	const char *missing = NULL;
 
 	if (o->sync != RUN_SYNC_SCHED)
@@ -145,8 +148,7 @@ int run_choose_waits(struct run *r, struct error *e)
 	else if (o->attribution != RUN_FIRST)
 		missing = "--attribution inclusive is for lines that run";
 	else if (!feature_usable("task_work", o->disabled) && !feature_denied("task_work"))
-		missing = "where a thread waited takes BPF task work to find out (Linux 6.18), "
-			  "which this kernel lacks";
+		missing = lacking;
 	if (missing && asked)
 		return fail(e, EOPNOTSUPP, "waits cannot be tried here: %s", missing);
 	if (r->payer != ABI_PAY_HOLD || r->purpose->slows) {
@@ -158,7 +160,12 @@ int run_choose_waits(struct run *r, struct error *e)
 		kinds &= ~(1U << WAIT_CPU);
 	}
 	/* A whole run as one experiment (--runs) is mostly too short to show which waits matter. */
-	r->waits = !missing && (asked || (!o->fixed_line && o->what == 0 && !o->runs)) ? kinds : 0;
+	if (!asked && (o->fixed_line || o->what || o->runs))
+		kinds = 0;
+	r->waits = missing ? 0 : kinds;
+	if (missing == lacking && kinds)
+		(void)strncat(r->fallback, "; waits ([disk], [network] and the like) are not tried",
+			      sizeof(r->fallback) - strlen(r->fallback) - 1);
 	return 0;
 }
 
