@@ -244,6 +244,54 @@ static void disturbed_lines_are_marked(void **state)
 	profile_free(&p);
 }
 
+static void most_experiments_disturbed(void **state)
+{
+	struct profile p = {0};
+	char *text;
+
+	(void)state;
+	fill(&p);
+	for (size_t i = 0; i < 30; i++)
+		p.experiments[i].x.foreign = 0.05;
+	text = print(&p, NULL, NULL);
+	says(text, "1 helps, 1 hurts, 1 has no effect");
+	free(text);
+	p.experiments[30].x.stolen = 0.05;
+	text = print(&p, NULL, NULL);
+	says(text,
+	     "visits\nIn 31 of 60 experiments other programs or a hypervisor took CPU time: no "
+	     "verdict is given.");
+	says(text, "3 lines were tried: 3 are undecided.");
+	says_not(text, "sure to gain");
+	says_not(text, "helps");
+	says(text, "undecided (disturbed)");
+	free(text);
+	profile_free(&p);
+}
+
+/* The table has no column for them. */
+static void effects_of_small_speedups_are_told(void **state)
+{
+	struct profile p = {0};
+	char *text;
+
+	(void)state;
+	for (int i = 0; i < 10; i++)
+		for (int s = 0; s <= 10; s += 5) {
+			(void)sample_visits(&p, "hot.c:10", s / 100.0,
+					    (uint64_t)(1000 - 8 * s + i % 2) * MS, 100);
+			(void)sample_visits(&p, "lock.c:20", s / 100.0,
+					    (uint64_t)(1000 + 8 * s + i % 2) * MS, 100);
+		}
+	text = print(&p, NULL, NULL);
+	row_is(text, "hot.c:10 ", "hot.c:10 - - - - - - helps 30");
+	says(text, "A 5 % faster hot.c:10 takes 4.0 % [");
+	says(text, "A 5 % faster lock.c:20 adds 4.0 % [");
+	says_not(text, "sure to gain");
+	free(text);
+	profile_free(&p);
+}
+
 /* Every fact in its place; what is unknown is null, and the result is well-formed whatever the
  * names are. */
 static void json_says_the_same(void **state)
@@ -518,6 +566,8 @@ int main(void)
 		cmocka_unit_test(lent_cpus_are_told),
 		cmocka_unit_test(held_sleepers_are_told),
 		cmocka_unit_test(disturbed_lines_are_marked),
+		cmocka_unit_test(most_experiments_disturbed),
+		cmocka_unit_test(effects_of_small_speedups_are_told),
 		cmocka_unit_test(json_says_the_same),
 		cmocka_unit_test(inclusive_shares),
 		cmocka_unit_test(inlined_copies_are_shown),

@@ -202,6 +202,7 @@ static int sum_fidelity(const struct profile *p, struct analysis *a)
 		a->stolen_flagged += taken > ANALYSIS_STOLEN_FLAG;
 		a->marked += fidelity_weight(x, settled[p->experiments[i].run]) < 1;
 		a->foreign_flagged += share > ANALYSIS_FOREIGN_FLAG;
+		a->disturbed += share > ANALYSIS_FOREIGN_FLAG || taken > ANALYSIS_STOLEN_FLAG;
 		if (imbalance > a->imbalance_max)
 			a->imbalance_max = imbalance;
 		if (x->late)
@@ -211,6 +212,11 @@ static int sum_fidelity(const struct profile *p, struct analysis *a)
 	a->stolen = a->elapsed_ns > 0 ? stolen / a->elapsed_ns : 0;
 	a->late_ns = n_late ? stats_quantile(late, n_late, 0.5) : 0;
 	return 0;
+}
+
+bool analysis_disturbed(const struct profile *p, const struct analysis *a)
+{
+	return 2 * a->disturbed > p->n_experiments;
 }
 
 int analyse(const struct profile *p, uint64_t seed, struct analysis *ret)
@@ -228,6 +234,8 @@ int analyse(const struct profile *p, uint64_t seed, struct analysis *ret)
 	a.points = calloc(n + 1, sizeof(*a.points));
 	if (!a.points || sum_fidelity(p, &a) || run_info_make(p, &c, n, a.elapsed_ns / 1e9, &run))
 		return -ENOMEM;
+	if (run.undecided == UNDECIDED_OPEN && analysis_disturbed(p, &a))
+		run.undecided = UNDECIDED_DISTURBED;
 	rng_seed(&rng, seed);
 	a.n_points = n;
 	for (size_t i = 0; i < n; i++) {

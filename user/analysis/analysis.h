@@ -12,12 +12,14 @@ const char *verdict_name(enum verdict v); /* "undecided", "helps", "no effect", 
 
 /* Why nothing is decided about a line, whatever its intervals are. */
 enum undecided {
-	UNDECIDED_OPEN,	  /* nothing of the kind */
-	UNDECIDED_BURSTS, /* visits come in bursts: averages hang on few experiments */
-	UNDECIDED_LENT,	  /* paused threads left their CPUs to others (delay mode sleep), of which
-			     there were more than CPUs */
-	UNDECIDED_QUOTA,  /* a CPU quota was used up, which pauses are charged to as well. Effects
-			     are not known then: all are NaN */
+	UNDECIDED_OPEN,	     /* nothing of the kind */
+	UNDECIDED_DISTURBED, /* most experiments were flagged: other programs or a hypervisor had
+				the CPUs */
+	UNDECIDED_BURSTS,    /* visits come in bursts: averages hang on few experiments */
+	UNDECIDED_LENT,	 /* paused threads left their CPUs to others (delay mode sleep), of which
+			    there were more than CPUs */
+	UNDECIDED_QUOTA, /* a CPU quota was used up, which pauses are charged to as well. Effects
+			    are not known then: all are NaN */
 	/* Threads that should have slept were held on CPUs that others wanted (analysis_held).
 	   Effects are not known then: all are NaN */
 	UNDECIDED_INJECT,  /* ... since no handler was put into processes that ran already */
@@ -212,6 +214,7 @@ struct analysis {
 	size_t foreign_flagged; /* experiments with foreign > ANALYSIS_FOREIGN_FLAG */
 	double stolen;		/* time-weighted mean */
 	size_t stolen_flagged;	/* experiments with stolen > ANALYSIS_STOLEN_FLAG */
+	size_t disturbed;	/* experiments that are flagged, for either reason */
 	size_t marked; /* experiments outside the bounds of analysis/fidelity.h, for any reason:
 			  they count for less */
 	int64_t imbalance_max;
@@ -223,6 +226,9 @@ struct analysis {
 /* The same of experiments during which a hypervisor took this share; it is told in ticks of 10 ms.
  */
 #define ANALYSIS_STOLEN_FLAG 0.03
+
+/* Were more than half of the experiments disturbed? No verdict rests on such a profile. */
+bool analysis_disturbed(const struct profile *p, const struct analysis *a);
 
 /* @seed makes the bootstrap repeatable. The contents of *ret are the caller's (analysis_free) and
  * point into @p. -ENOMEM. */

@@ -16,6 +16,11 @@
 #define DISCOVERY_RATE 0.05
 
 const struct undecided_words undecided_words[N_UNDECIDED] = {
+	[UNDECIDED_DISTURBED] = {"undecided (disturbed)",
+				 "most experiments were disturbed, repeat the run on a quiet "
+				 "machine",
+				 "Waits get longer where others have the CPUs, and an effect then "
+				 "shows what they did as well as what the line is worth."},
 	[UNDECIDED_BURSTS] = {"undecided (bursts)",
 			      "visits come in bursts, choose a point that is passed evenly",
 			      "The average of few large numbers and many small ones says little, "

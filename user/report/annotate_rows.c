@@ -220,34 +220,46 @@ double annotate_cycles(const struct annotate_page *p, const struct flow_block *b
 	return a->samples[instruction] / (double)p->of->total * a->clock_hz / a->executed[i];
 }
 
+static bool is_known(struct analysis_change c, enum verdict v)
+{
+	(void)v;
+	return isfinite(c.effect);
+}
+
 char *annotate_worth(const struct annotate_rows *x, const struct analysis_line *l)
 {
-	struct analysis_change c = analysis_shown(l, WORTH_AT);
+	struct analysis_change c;
 	char effect[NUMBER_ROOM], *text = NULL;
+	double percent;
 	int r;
 
-	text_effect(&x->r, c.effect, c.low, c.high, effect);
-	if (isfinite(c.effect))
-		r = asprintf(&text, "worth %s %% if %.0f %% faster (%s)", effect,
-			     100 * analysis_curve_speedups[WORTH_AT], verdict_name(l->verdict));
-	else
+	if (text_told(l, WORTH_AT, is_known, &percent, &c)) {
+		text_effect(&x->r, c.effect, c.low, c.high, effect);
+		r = asprintf(&text, "worth %s %% if %.0f %% faster (%s)", effect, percent,
+			     verdict_name(l->verdict));
+	} else {
 		r = asprintf(&text, "worth is not known (%s)", verdict_name(l->verdict));
+	}
 	return made(text, r);
 }
 
 /* The same of what, and with all that the curve says. */
 static char *worth_long(const struct annotate_rows *x, const struct analysis_line *l)
 {
-	struct analysis_change c = analysis_shown(l, WORTH_AT);
+	struct analysis_change c;
 	_cleanup_free_ char *verdict = text_verdict_long(l),
 			    *point = text_clean(&x->r, x->p->point->name);
 	char effect[NUMBER_ROOM], *text = NULL;
+	double percent;
 	int r;
 
+	if (!text_told(l, WORTH_AT, is_known, &percent, &c))
+		return made(text,
+			    asprintf(&text, "worth an amount that is not known (%s)", verdict));
 	text_effect(&x->r, c.effect, c.low, c.high, effect);
 	r = asprintf(&text, "worth %s %% of the %s of %s if it is %.0f %% faster (%s)", effect,
 		     x->p->point->kind == PROFILE_LATENCY ? "latency" : "time per visit", point,
-		     100 * analysis_curve_speedups[WORTH_AT], verdict);
+		     percent, verdict);
 	return made(text, r);
 }
 

@@ -19,17 +19,7 @@ static const char *what_shrinks(const struct analysis_point *point)
 
 static bool is_sure(struct analysis_change c, enum verdict v)
 {
-	return isfinite(c.effect) && (v == VERDICT_HELPS ? c.low > 0 : c.high < 0);
-}
-
-/* At 25 %, if what the verdict says is sure there, else at the least quarter where it is; SIZE_MAX:
- * nowhere. */
-static size_t told_at(const struct analysis_line *line)
-{
-	for (size_t i = 0; i < ANALYSIS_CURVE_POINTS; i++)
-		if (is_sure(analysis_shown(line, i), line->verdict))
-			return i;
-	return SIZE_MAX;
+	return v == VERDICT_HELPS ? c.low > 0 : v == VERDICT_HURTS ? c.high < 0 : false;
 }
 
 static void tell_knee(FILE *f, const struct analysis_line *line)
@@ -52,14 +42,11 @@ static bool tell_line(FILE *f, const struct report *r, const struct analysis_poi
 		      const struct analysis_line *line)
 {
 	_cleanup_free_ char *name = text_line_name(r, line->selected, NAME_COLUMNS);
-	size_t i = told_at(line);
 	struct analysis_change c;
 	double percent;
 
-	if (i == SIZE_MAX)
+	if (!text_told(line, 0, is_sure, &percent, &c))
 		return false;
-	c = analysis_shown(line, i);
-	percent = 100 * analysis_curve_speedups[i];
 	if (line->wait == WAIT_CPU)
 		(void)fprintf(f, "%.0f %% less waiting for a CPU", percent);
 	else
@@ -114,6 +101,18 @@ static void tell_counts(FILE *f, const struct analysis_point *point)
 	(void)fputc('.', f);
 }
 
+/* What comes before all that the numbers say. */
+static void tell_disturbed(FILE *f, const struct report *r)
+{
+	(void)fprintf(f,
+		      "In %zu of %zu experiments %s took CPU time: no verdict is given. Repeat the "
+		      "run on a quiet machine. ",
+		      r->a->disturbed, r->p->n_experiments,
+		      !r->a->stolen_flagged    ? "other programs"
+		      : !r->a->foreign_flagged ? "a hypervisor"
+					       : "other programs or a hypervisor");
+}
+
 char *answer(const struct report *r, const struct analysis_point *point)
 {
 	char *text = NULL;
@@ -127,7 +126,9 @@ char *answer(const struct report *r, const struct analysis_point *point)
 			if (point->lines[i].verdict == VERDICT_HELPS ||
 			    point->lines[i].verdict == VERDICT_HURTS)
 				told += tell_line(f, r, point, &point->lines[i]);
-		if (!told)
+		if (analysis_disturbed(r->p, r->a))
+			tell_disturbed(f, r);
+		else if (!told)
 			(void)fputs("No line that was tried is sure to gain anything. ", f);
 		tell_counts(f, point);
 	}
