@@ -16,14 +16,19 @@
 
 #include "cozbpf.skel.h"
 #include "cozbpf_impl.skel.h"
+#include "probe_work.skel.h"
+#include "probe_work_impl.skel.h"
 #include "tests/bpf/require.h"
 
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <linux/capability.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 static const struct {
 	const char *program;
@@ -311,6 +316,42 @@ static void task_work_is_found(void **state)
 	btf__free(btf);
 }
 
+static int set_capabilities(const struct __user_cap_data_struct data[2])
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+
+	return (int)syscall(SYS_capset, &head, data);
+}
+
+/* Objects with functions that this kernel lacks: one of the two variants, everywhere. */
+static void takes_three_capabilities(void **state)
+{
+	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct all[2], few[2];
+	const void *bytes[2];
+	size_t sizes[2];
+
+	(void)state;
+	REQUIRE_BPF();
+	bytes[0] = probe_work_bpf__elf_bytes(&sizes[0]);
+	bytes[1] = probe_work_impl_bpf__elf_bytes(&sizes[1]);
+	assert_int_equal(syscall(SYS_capget, &head, all), 0);
+	memcpy(few, all, sizeof(few));
+	few[0].effective = 1U << CAP_SYS_PTRACE;
+	few[1].effective = 1U << (CAP_PERFMON - 32) | 1U << (CAP_BPF - 32);
+	for (size_t i = 0; i < 2; i++) {
+		struct bpf_object *o;
+		int r;
+
+		assert_int_equal(set_capabilities(few), 0);
+		o = bpf_object__open_mem(bytes[i], sizes[i], NULL);
+		r = o ? bpf_object__load(o) : -errno;
+		assert_int_equal(set_capabilities(all), 0);
+		bpf_object__close(o);
+		assert_int_equal(r, 0);
+	}
+}
+
 /* usage: load_test [--pairs | --one-each] [PATTERN]: without the tests that are named so. */
 int main(int argc, char **argv)
 {
@@ -322,6 +363,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(probes_agree_with_disable),
 		cmocka_unit_test(variants_differ_in_one_function),
 		cmocka_unit_test(task_work_is_found),
+		cmocka_unit_test(takes_three_capabilities),
 	};
 
 	one_each = argc > 1 && strcmp(argv[1], "--one-each") == 0;

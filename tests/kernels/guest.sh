@@ -135,6 +135,41 @@ container() {
 	wait $! 2>/dev/null
 }
 
+# What README advises to users, without CAP_SYS_ADMIN: root with three capabilities, and another user with a binary that has them. Levels above 2 are not
+# mainline's: then a refusal has to name the level, and check has to agree.
+capabilities() { # LEVEL...
+	local level who status
+	cp "$COZBPF" with
+	python3 -c 'import os, struct; os.setxattr("with", "security.capability", struct.pack("<5I", 0x02000001, 1 << 19, 0, 3 << 6, 0))'
+	mkdir -p -m 777 theirs
+	for level; do
+		echo "$level" >/proc/sys/kernel/perf_event_paranoid
+		for who in root user; do
+			local -a as=(setpriv --bounding-set=-all,+bpf,+perfmon,+sys_ptrace --inh-caps=-all "$COZBPF")
+			[ "$who" = root ] || as=(setpriv --reuid 65534 --regid 65534 --clear-groups ./with)
+			rm -f theirs/*
+			timeout "$limit" "${as[@]}" check --color never >checked_too 2>&1
+			status=$?
+			timeout "$limit" "${as[@]}" run -q --no-report -o theirs/profile -p progress --fixed-line "$(line_of steady burn)" --fixed-speedup 50 \
+				--experiment 200 -- "$programs/steady" 2 >out 2>err </dev/null
+			[ "$?" -eq "$status" ] || why+=" $who at $level: check says $status;"
+			if [ "$status" -eq 0 ]; then
+				grep -q '"type":"experiment"' theirs/profile || why+=" $who at $level: no experiment;"
+				[ ! -s err ] || why+=" $who at $level: something on stderr;"
+			elif [ "$level" -gt 2 ] && [ "$(wc -l <err)" -eq 1 ] && grep -q "kernel.perf_event_paranoid is $level,.*sysctl -w" err; then
+				grep -q "A run is not possible: kernel.perf_event_paranoid is $level" checked_too || why+=" $who at $level: check does not say it;"
+				refused="above 2 kernel.perf_event_paranoid asks for CAP_SYS_ADMIN"
+			else
+				why+=" $who at $level: status $status;"
+				sed 's/^/check: /' checked_too >>err
+			fi
+			[ -z "$why" ] || break 2
+		done
+	done
+	echo 2 >/proc/sys/kernel/perf_event_paranoid
+	rm -f with
+}
+
 # Samples of the whole machine, with the build and the functions of what runs.
 collect() {
 	local job
@@ -382,6 +417,8 @@ feature check check
 feature 'run, report' short_run
 feature 'collect, top' collect
 feature 'own PID namespace' container
+feature 'three capabilities' capabilities 1 2
+feature 'three capabilities, perf_event_paranoid 3, 4' capabilities 3 4
 if [ "$what" != quick ]; then
 	feature 'run --pay hold' runs task_work 'task work' --pay hold
 	feature 'run --pay sleep' runs none none --pay sleep

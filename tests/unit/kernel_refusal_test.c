@@ -120,7 +120,7 @@ static void privileges_are_told_apart(void **state)
 	struct load_facts f = well;
 
 	(void)state;
-	explains(EPERM, &l, &f, true, "security module or a seccomp filter", "seccomp profile");
+	explains(EPERM, &l, &f, true, "security module or a seccomp filter", "seccomp=unconfined");
 	f.capabilities = 0x00000000a80425fb; /* root's in a Docker container */
 	explains(EPERM, &l, &f, true, "root has neither CAP_SYS_ADMIN nor CAP_BPF",
 		 "--cap-add BPF");
@@ -135,6 +135,35 @@ static void privileges_are_told_apart(void **state)
 	f.foreign_users = f.root = true;
 	f.capabilities = ALL_CAPABILITIES;
 	explains(EPERM, &l, &f, true, "user namespace", "outside");
+}
+
+/* Debian's default is 3. What takes more than the three capabilities there is perf_event_open(). */
+static void levels_of_perf_events(void **state)
+{
+	struct load_log none = {};
+	struct load_facts f = well;
+
+	(void)state;
+	f.root = false;
+	f.no_clock = true;
+	f.capabilities = 1ULL << 39 | 1ULL << 38;
+	for (f.paranoid = -1; f.paranoid <= 2; f.paranoid++)
+		explains(EACCES, &none, &f, true, "security module or a seccomp", "seccomp");
+	for (; f.paranoid <= 4; f.paranoid++)
+		explains(EACCES, &none, &f, true, "kernel.perf_event_paranoid is ",
+			 "sysctl -w kernel.perf_event_paranoid=2");
+	/* It is not what is refused. */
+	f.no_clock = false;
+	explains(EPERM, &none, &f, true, "security module or a seccomp", "seccomp");
+	f.no_clock = true;
+	f.capabilities = ALL_CAPABILITIES;
+	explains(EPERM, &none, &f, true, "security module or a seccomp", "seccomp");
+	f.capabilities = 0;
+	explains(EACCES, &none, &f, true, "this user may not load BPF programs",
+		 "on the cozbpf binary, and sysctl -w kernel.perf_event_paranoid=2");
+	f.root = true;
+	explains(EACCES, &none, &f, true, "root has neither",
+		 "IMAGE after sysctl -w kernel.perf_event_paranoid=2 on the host");
 }
 
 static void machines_are_told_apart(void **state)
@@ -235,6 +264,7 @@ int main(void)
 		cmocka_unit_test(verifier_is_no_missing_privilege),
 		cmocka_unit_test(libbpf_refuses_an_extern),
 		cmocka_unit_test(privileges_are_told_apart),
+		cmocka_unit_test(levels_of_perf_events),
 		cmocka_unit_test(machines_are_told_apart),
 		cmocka_unit_test(options_are_looked_up),
 		cmocka_unit_test(verbose_output_does_not_steer),

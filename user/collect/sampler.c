@@ -8,6 +8,8 @@
 #include "base/error.h"
 #include "collect.skel.h"
 #include "kernel/namespace.h"
+#include "kernel/programs.h"
+#include "kernel/refusal.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -120,6 +122,7 @@ static int attach_all(struct sampler *s, struct error *e)
 {
 	size_t done[COLLECT_MAX_EVENTS] = {0};
 	int why[COLLECT_MAX_EVENTS] = {0};
+	struct refusal refusal;
 
 	s->attached = calloc(s->n_cpus * s->n_events, sizeof(*s->attached));
 	s->ticks_before = calloc(s->n_cpus, sizeof(*s->ticks_before));
@@ -137,13 +140,18 @@ static int attach_all(struct sampler *s, struct error *e)
 				why[i] = -r;
 		}
 	for (size_t i = 0; i < s->n_events; i++)
-		if (!done[i])
+		if (!done[i] && (why[i] == EACCES || why[i] == EPERM)) {
+			refusal_of(-why[i], &(struct load_log){}, NULL, &refusal);
+			return fail(e, why[i], "cannot sample: %s; %s", refusal.why,
+				    refusal.remedy);
+		} else if (!done[i]) {
 			return fail(e, why[i] ? why[i] : ENODEV,
 				    "event %s cannot be counted on this machine: %s%s",
 				    s->events[i].name, strerror(why[i]),
 				    why[i] == ENOENT
 					    ? " (there is no PMU, as in many virtual machines)"
 					    : "");
+		}
 	return 0;
 }
 
@@ -159,20 +167,15 @@ static int set_scope(struct sampler *s, const char *cgroup, struct error *e)
 	return 0;
 }
 
-static int quiet(enum libbpf_print_level level, const char *format, va_list args)
-{
-	(void)level;
-	(void)format;
-	(void)args;
-	return 0;
-}
-
 static int load(struct sampler *s, const struct collect_settings *set, struct error *e)
 {
 	size_t entries = (size_t)2 * s->n_cpus * COLLECT_BUCKETS;
-	libbpf_print_fn_t before = set->verbose ? NULL : libbpf_set_print(quiet);
+	struct refusal why;
 	int r = 0;
 
+	if (set->verbose)
+		load_log_verbose();
+	load_log_listen(NULL);
 	s->skel = collect_bpf__open();
 	if (!s->skel ||
 	    bpf_map__set_max_entries(s->skel->maps.collect_table, (unsigned int)entries) < 0) {
@@ -180,14 +183,11 @@ static int load(struct sampler *s, const struct collect_settings *set, struct er
 	} else {
 		s->skel->rodata->collect_scoped = set->cgroup != NULL;
 		r = namespace_find(&s->skel->rodata->own_namespace, e);
-		if (r == 0 && collect_bpf__load(s->skel) < 0)
-			r = fail(e, errno,
-				 "cannot load the BPF program that counts (%s); 'cozbpf check' "
-				 "says what is missing",
-				 strerror(errno));
+		if (r == 0) {
+			r = programs_load(s->skel->skeleton, &why);
+			r = r < 0 ? refusal_fail(e, r, "the BPF programs", &why) : 0;
+		}
 	}
-	if (before)
-		(void)libbpf_set_print(before);
 	if (r < 0)
 		return r;
 	s->table_bytes = entries * sizeof(*s->table);

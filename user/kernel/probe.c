@@ -77,19 +77,21 @@ const struct refusal *feature_refusal(const char *name)
 /* What a trial or a load found. */
 static void describe(const struct trial *t, const struct outcome *o, struct feature *f)
 {
+	bool optional;
+
 	f->state = o->result == 0      ? FEATURE_OK
 		   : o->refusal.denied ? FEATURE_DENIED
 				       : FEATURE_MISSING;
 	if (f->state == FEATURE_OK)
 		return;
 	/* Of what a run can do without, that it is absent is all that matters. */
+	optional = f->state == FEATURE_MISSING && t->remedy && feature_usable("btf", NULL);
 	(void)snprintf(f->why, sizeof(f->why), "%s",
-		       f->state == FEATURE_MISSING && t->remedy ? strerror(-o->result)
-								: o->refusal.why);
+		       optional ? strerror(-o->result) : o->refusal.why);
 	(void)snprintf(f->detail, sizeof(f->detail), "%s: %s", t->since, f->why);
 	/* What a user without privileges cannot try may well be there. */
 	(void)snprintf(f->remedy, sizeof(f->remedy), "%s",
-		       f->state == FEATURE_MISSING && t->remedy ? t->remedy : o->refusal.remedy);
+		       optional ? t->remedy : o->refusal.remedy);
 }
 
 int features_try(const char *disabled, size_t more, struct feature **ret, size_t *ret_n)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "kernel/programs.h"
 
-#include "base/error.h"
 #include "kernel/namespace.h"
 #include "kernel/refusal.h"
 
@@ -101,23 +100,15 @@ struct cozbpf_bpf *programs_open(void)
 	return skel;
 }
 
-int programs_load(struct cozbpf_bpf *skel, struct refusal *why)
+int programs_load(struct bpf_object_skeleton *skeleton, struct refusal *why)
 {
-	struct load_facts facts;
 	struct load_log log;
 	int r;
 
 	load_log_listen(&log);
-	r = cozbpf_bpf__load(skel);
+	r = bpf_object__load_skeleton(skeleton);
 	load_log_listen(NULL);
-	if (r < 0) {
-		load_facts_read(OPTIONS, &facts);
-		refusal_explain(-r, &log, &facts, why);
-	}
+	if (r < 0)
+		refusal_of(r, &log, OPTIONS, why);
 	return r;
-}
-
-int programs_fail(struct error *e, int r, const char *what, const struct refusal *why)
-{
-	return fail(e, -r, "cannot load %s: %s; %s", what, why->why, why->remedy);
 }

@@ -5,8 +5,8 @@
 
 #include <stdbool.h>
 
+struct bpf_object_skeleton;
 struct cozbpf_bpf;
-struct error;
 struct refusal;
 
 /* What the kernels since 7.0 call bpf_task_work_schedule_resume, without the suffix _impl: does
@@ -16,7 +16,5 @@ bool programs_task_work_plain(void);
 bool programs_preempt_disable(void);
 /* The ledger's programs, not loaded; NULL with errno. cozbpf_bpf__destroy. */
 struct cozbpf_bpf *programs_open(void);
-/* Loads them. On failure @why says why. */
-int programs_load(struct cozbpf_bpf *skel, struct refusal *why);
-/* @r, negative, and @why, as one line about @what. */
-int programs_fail(struct error *e, int r, const char *what, const struct refusal *why);
+/* Loads the programs of a skeleton. On failure @why says why. */
+int programs_load(struct bpf_object_skeleton *skeleton, struct refusal *why);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "kernel/refusal.h"
 
+#include "base/error.h"
+
 #include <errno.h>
 #include <linux/capability.h>
 #include <stdio.h>
@@ -11,6 +13,10 @@
 #define CAP_PERFMON 38
 #define CAP_BPF 39
 #endif
+
+/* Mainline's levels end here: the kernels of Debian and Ubuntu have one more that refuses
+ * perf_event_open(), some even with CAP_PERFMON. */
+#define MAINLINE_PARANOID 2
 
 #define REPORT "this kernel is not supported: please report the output of `cozbpf check --verbose`"
 
@@ -77,8 +83,12 @@ static bool may_load(const struct load_facts *f)
 #define SAY(...) (void)snprintf(ret->why, sizeof(ret->why), __VA_ARGS__)
 #define ADVISE(...) (void)snprintf(ret->remedy, sizeof(ret->remedy), __VA_ARGS__)
 
+#define LOWER "sysctl -w kernel.perf_event_paranoid=2"
+
 static void explain_privileges(const struct load_facts *f, struct refusal *ret)
 {
+	bool above = f->paranoid > MAINLINE_PARANOID;
+
 	ret->denied = true;
 	if (f->foreign_users) {
 		SAY("capabilities do not count for BPF in a user namespace, such as a rootless "
@@ -89,11 +99,13 @@ static void explain_privileges(const struct load_facts *f, struct refusal *ret)
 		    "container");
 		ADVISE("docker run --privileged IMAGE, or with no more than is needed: docker run "
 		       "--cap-add BPF --cap-add PERFMON --cap-add SYS_PTRACE --security-opt "
-		       "seccomp=unconfined IMAGE");
+		       "seccomp=unconfined IMAGE%s",
+		       above ? " after " LOWER " on the host" : "");
 	} else {
 		SAY("this user may not load BPF programs");
 		ADVISE("run as root (sudo cozbpf ...), or once: setcap "
-		       "cap_bpf,cap_perfmon,cap_sys_ptrace+ep on the cozbpf binary");
+		       "cap_bpf,cap_perfmon,cap_sys_ptrace+ep on the cozbpf binary%s",
+		       above ? ", and " LOWER : "");
 	}
 }
 
@@ -138,6 +150,14 @@ void refusal_explain(int error, const struct load_log *l, const struct load_fact
 		SAY("the kernel's verifier refused the program %s (%s): %s", l->program,
 		    strerror(error), l->verdict);
 		ADVISE(REPORT);
+	} else if (forbidden && f->no_clock && f->paranoid > MAINLINE_PARANOID &&
+		   !has(f, CAP_SYS_ADMIN)) {
+		ret->denied = true;
+		SAY("kernel.perf_event_paranoid is %d, where this kernel refuses perf_event_open() "
+		    "without CAP_SYS_ADMIN",
+		    f->paranoid);
+		ADVISE("as root: " LOWER " (a container has that of its host); or give cozbpf "
+		       "CAP_SYS_ADMIN, too");
 	} else if (forbidden) {
 		ret->denied = true;
 		SAY("a security module or a seccomp filter forbids BPF, although the capabilities "
@@ -155,4 +175,9 @@ void refusal_explain(int error, const struct load_log *l, const struct load_fact
 		SAY("libbpf refused the programs: %s", l->first[0] ? l->first : strerror(error));
 		ADVISE(REPORT);
 	}
+}
+
+int refusal_fail(struct error *e, int r, const char *what, const struct refusal *why)
+{
+	return fail(e, -r, "cannot load %s: %s; %s", what, why->why, why->remedy);
 }

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct error;
+
 /* What libbpf said while it loaded an object. "" where it said nothing. */
 struct load_log {
 	char program[32];  /* the program that was refused */
@@ -23,6 +25,8 @@ struct load_facts {
 	bool realtime;	    /* CONFIG_PREEMPT_RT */
 	bool cx16;	    /* the CPU has cmpxchg16b */
 	bool root;	    /* effective uid 0 */
+	bool no_clock;	    /* perf_event_open() is refused to this user */
+	int paranoid;	    /* kernel.perf_event_paranoid; -1 where it cannot be read */
 	bool foreign_users; /* in a user namespace other than the first: capabilities do not count
 			       for BPF */
 	uint64_t capabilities; /* effective, bits as in linux/capability.h */
@@ -38,11 +42,16 @@ bool load_config_lacks(const char *path, const char *options, char *ret, size_t 
 
 struct refusal {
 	bool denied; /* another user or machine set-up may do it: the kernel has it */
-	char why[320], remedy[192];
+	char why[320], remedy[256];
 };
 /* @error: an errno. */
 void refusal_explain(int error, const struct load_log *l, const struct load_facts *f,
 		     struct refusal *ret);
+/* The same of a negative errno, by what load_facts_read finds. */
+void refusal_of(int r, const struct load_log *l, const char *options, struct refusal *ret);
+
+/* @r, negative, and @why, as one line about @what. */
+int refusal_fail(struct error *e, int r, const char *what, const struct refusal *why);
 
 /* Has libbpf tell @l, or nobody, what it says while this thread loads. */
 void load_log_listen(struct load_log *l);

@@ -5,12 +5,16 @@
 #include "base/cleanup.h"
 #include "base/utf8.h"
 
+#include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/perf_event.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -81,6 +85,20 @@ static void find_missing_option(const char *options, struct load_facts *ret)
 	}
 }
 
+/* One of the calling thread, which every level allows that allows any. */
+static bool clock_is_refused(void)
+{
+	struct perf_event_attr attr = {.type = PERF_TYPE_SOFTWARE,
+				       .size = sizeof(attr),
+				       .config = PERF_COUNT_SW_CPU_CLOCK,
+				       .disabled = 1,
+				       .exclude_kernel = 1};
+	_cleanup_close_ int fd =
+		(int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+
+	return fd < 0 && (errno == EACCES || errno == EPERM);
+}
+
 void load_facts_read(const char *options, struct load_facts *ret)
 {
 	char text[4096] = "";
@@ -90,11 +108,15 @@ void load_facts_read(const char *options, struct load_facts *ret)
 	*ret = (struct load_facts){
 		.btf = access("/sys/kernel/btf/vmlinux", R_OK) == 0,
 		.root = geteuid() == 0,
+		.no_clock = clock_is_refused(),
+		.paranoid = -1,
 		.foreign_users =
 			stat("/proc/self/ns/user", &st) == 0 && st.st_ino != FIRST_USER_NAMESPACE,
 	};
 	if (read_after("/proc/self/status", "CapEff:", text, sizeof(text)))
 		ret->capabilities = strtoull(text, NULL, 16);
+	if (read_after("/proc/sys/kernel/perf_event_paranoid", "", text, sizeof(text)))
+		ret->paranoid = (int)strtol(text, NULL, 10);
 	/* "#1 SMP PREEMPT_RT Debian ...". Not all such kernels have /sys/kernel/realtime. */
 	ret->realtime = uname(&u) == 0 && strstr(u.version, "PREEMPT_RT");
 	/* Not readable: nothing to say about it. */
@@ -103,6 +125,25 @@ void load_facts_read(const char *options, struct load_facts *ret)
 	(void)read_after("/sys/kernel/security/lockdown", "", ret->lockdown, sizeof(ret->lockdown));
 	if (options)
 		find_missing_option(options, ret);
+}
+
+void refusal_of(int r, const struct load_log *l, const char *options, struct refusal *ret)
+{
+	struct load_facts facts;
+
+	load_facts_read(options, &facts);
+	refusal_explain(-r, l, &facts, ret);
+}
+
+/* libbpf's own, in whose place it comes. Functions that vmlinux lacks are looked for in the types
+ * of all modules then, which only CAP_SYS_ADMIN may list: libbpf fails without that, but for the
+ * newest versions. What our programs call is in vmlinux or nowhere: there are no modules for them.
+ */
+__attribute__((weak)) int bpf_btf_get_next_id(__u32 start_id, __u32 *next_id)
+{
+	(void)start_id, (void)next_id;
+	errno = ENOENT;
+	return -ENOENT;
 }
 
 static _Thread_local struct load_log *listening;

@@ -250,9 +250,9 @@ int trials_try_together(void)
 	size_t size;
 	int r = 0;
 
+	load_log_listen(&log);
 	bytes = programs_task_work_plain() ? probe_all_bpf__elf_bytes(&size)
 					   : probe_all_impl_bpf__elf_bytes(&size);
-	load_log_listen(&log);
 	o = bpf_object__open_mem(bytes, size, &opts);
 	if (!o)
 		r = -errno;
@@ -273,16 +273,13 @@ int trials_try_together(void)
 
 int trial_try(const struct trial *t, struct refusal *why)
 {
-	struct load_facts facts;
 	struct load_log log;
 	int r;
 
 	load_log_listen(&log);
 	r = load(t, &log);
 	load_log_listen(NULL);
-	if (r < 0) {
-		load_facts_read(t->options, &facts);
-		refusal_explain(-r, &log, &facts, why);
-	}
+	if (r < 0)
+		refusal_of(r, &log, t->options, why);
 	return r;
 }

@@ -84,10 +84,10 @@ static int load_copy(struct points *ps, size_t index, struct cozbpf_bpf **ret, s
 			r = ours ? bpf_map__reuse_fd(m, bpf_map__fd(ours)) : -ENOENT;
 	}
 	if (r == 0)
-		r = programs_load(copy, &why);
+		r = programs_load(copy->skeleton, &why);
 	if (r < 0) {
 		cozbpf_bpf__destroy(copy);
-		return programs_fail(e, r, "the program of a tracepoint", &why);
+		return refusal_fail(e, r, "the program of a tracepoint", &why);
 	}
 	*ret = copy;
 	return 0;

@@ -190,9 +190,8 @@ int run_choose_sync(struct run *r, struct error *e)
 	if (!feature_usable("sched_switch", r->options.disabled) ||
 	    !feature_usable("sched_waking", r->options.disabled))
 		return fail(e, EOPNOTSUPP,
-			    "--sync sched needs BTF tracepoints on the scheduler (Linux 5.5; "
-			    "`cozbpf check` says why they cannot "
-			    "be used here); use --sync pthread");
+			    "--sync sched needs BTF tracepoints on the scheduler, which cannot be "
+			    "used here (`cozbpf check` says why); use --sync pthread");
 	return 0;
 }
 

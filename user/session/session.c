@@ -64,9 +64,11 @@ static void configure(struct session *s)
 
 int session_check_rights(struct error *e)
 {
-	return feature_denied("task_storage") ? programs_fail(e, -EPERM, "the BPF programs",
-							      feature_refusal("task_storage"))
-					      : 0;
+	const char *lacking = !feature_usable("btf", NULL)     ? "btf"
+			      : feature_denied("task_storage") ? "task_storage"
+							       : NULL;
+
+	return lacking ? refusal_fail(e, -EPERM, "the BPF programs", feature_refusal(lacking)) : 0;
 }
 
 /* Loaded, it would run, but the ledger would have no entries for threads. */
@@ -154,9 +156,9 @@ static int open_programs(const struct session_options *o, struct session **ret, 
 	(void)bpf_program__set_autoload(s->skel->progs.calibrate_tick, !s->calibrated);
 	r = refuse_without_storage(why);
 	if (r == 0)
-		r = programs_load(s->skel, why);
+		r = programs_load(s->skel->skeleton, why);
 	if (r < 0)
-		return programs_fail(e, r, "the BPF programs", why);
+		return refusal_fail(e, r, "the BPF programs", why);
 	r = sync_open(s, e);
 	if (r >= 0)
 		r = unwind_open(s, e);
