@@ -37,7 +37,7 @@ int calibrate_tick(struct bpf_perf_event_data *ctx)
 	    (ctx->regs.cs & 3) != 3)
 		return 0;
 	calibration.ticks++;
-	if (calibration.ticks & 1)
+	if (calibration.ticks & 1 || config.payer == ABI_PAY_NONE)
 		return 0;
 	if (!config.has_task_work) {
 		calibration.kicks += calibrate_ask(current, now);

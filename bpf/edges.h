@@ -6,6 +6,7 @@
 #include "bpf/latency.h"
 #include "bpf/pay.h"
 #include "bpf/idle.h"
+#include "bpf/slopes.h"
 #include "bpf/slow.h"
 #include "bpf/lifecycle.h"
 #include "bpf/context.h"
@@ -87,8 +88,11 @@ static __always_inline void leave(struct task_struct *prev, struct abi_cpu *c, b
 	if (!t->wait.came)
 		c->local = passed ? before : local;
 	t->wait.came = 0;
+	slope_leave(&t->vector, t->wait.from_outside);
 	if (!runnable && !pays_in_shim)
 		t->wait.last_wake_external = 0;
+	if (!runnable)
+		t->wait.from_outside = 0;
 	c->epoch = epoch;
 	if (dead) {
 		ADD(c->exec, t->clock.exec);
@@ -178,6 +182,13 @@ static __always_inline void enter(struct task_struct *next, struct abi_cpu *c, u
 						now - t->wait.runnable_at);
 		pay_awake(t);
 	}
+	if (t->wait.runnable_at && !paying) {
+		bool behind = c->scope_left > t->wait.runnable_at;
+
+		slope_got_cpu(&t->vector, behind, t->wait.runnable_at, now);
+		if (behind)
+			t->wait.from_outside = 0;
+	}
 	/* If nobody had the CPU, it was waking up. */
 	if (t->wait.runnable_at && !paying &&
 	    !(outside && !behind_task && t->wait.runnable_cpu == me))
@@ -211,6 +222,20 @@ int BPF_PROG(edge_switch, bool preempt, struct task_struct *prev, struct task_st
 	if (in_scope(next))
 		enter(next, c, me, scope && runnable, !scope, !scope && prev->pid != 0, epoch, now);
 	return 0;
+}
+
+/* S2: @current wakes @w, for itself or for a thread that had a worker do it. */
+static __always_inline void slope_woken(struct thread *w, const struct on_behalf *acts_for,
+					struct task_struct *current)
+{
+	struct thread *k = acts_for ? NULL : thread_get(current);
+	u64 item = acts_for ? acts_for->item : 0;
+	struct abi_vector *v = item ? bpf_map_lookup_elem(&queued_vectors, &item) : NULL;
+
+	if (k)
+		slope_take(&w->vector, &k->vector);
+	else if (v)
+		slope_take(&w->vector, v);
 }
 
 SEC("tp_btf/sched_waking")
@@ -255,7 +280,7 @@ int BPF_PROG(edge_waking, struct task_struct *p)
 		return 0;
 	epoch = *(volatile u64 *)&control.epoch;
 	active = experiment_active(epoch) && !experiment_slows(epoch);
-	if (!active && !config.waits)
+	if (!active && !config.waits && !slope_window())
 		return 0;
 	current = bpf_get_current_task_btf();
 	by_task = in_task_context(ctx, current);
@@ -269,11 +294,18 @@ int BPF_PROG(edge_waking, struct task_struct *p)
 		if (active)
 			thread_stretch(w, p, epoch, blocked_at, now);
 		wait_ended(w, current, by_task, blocked_at, now);
+		w->wait.from_outside = 1;
+		if (slope_window())
+			slope_waited(&w->vector, wait_kind(w, p, current, by_task), blocked_at,
+				     now);
 		return 0;
 	}
 	if (own)
 		loopback_used();
 	wait_forget(w);
+	w->wait.from_outside = 0;
+	if (slope_window())
+		slope_woken(w, acts_for, current);
 	if (!active)
 		return 0;
 	thread_enter(w, epoch);
@@ -320,6 +352,7 @@ int BPF_PROG(edge_newtask, struct task_struct *p, u64 clone_flags)
 	if (!parent)
 		return 0;
 	child->maker = current->pid;
+	slope_take(&child->vector, &parent->vector);
 	if (active)
 		thread_enter(parent, epoch);
 	expected_receive(child, parent);

@@ -60,6 +60,9 @@ struct thread {
 					 * last blocked. In virtual time it is awake too early by
 					 * its debt, so the next thread on the CPU does not take
 					 * over its clock (R4) */
+		u32 from_outside; /* ... woken from outside, and has waited for nobody in scope
+				     since */
+		u32 zero;
 	} wait;
 	struct {
 		u64 hold_from;	  /* holding: the time up to which it is paid; 0: not holding */
@@ -96,7 +99,8 @@ struct thread {
 	u32 maker; /* the thread that made it */
 	u32 polls; /* io_uring's polling thread: it looks for requests, and cannot be waited for */
 	u32 zero;
-	struct smooth smooth; /* with latency points only */
+	struct smooth smooth;	  /* with latency points only */
+	struct abi_vector vector; /* bpf/slopes.h */
 };
 
 struct {

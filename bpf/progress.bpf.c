@@ -4,6 +4,7 @@
  * it. */
 #include "bpf/exits.h"
 #include "bpf/latency.h"
+#include "bpf/slopes.h"
 
 /* In the middle of a pause by the library, whose system calls are not the program's. */
 static __always_inline bool visit_is_ours(struct task_struct *task, u64 epoch)
@@ -28,6 +29,11 @@ static __always_inline void visit_whole(struct task_struct *task, u32 i, const s
 	if (!regs && visit_is_ours(task, epoch))
 		return;
 	ADD(p->visits, 1);
+	if (slope_window()) {
+		t = thread_get(task);
+		if (t)
+			slope_visit(&t->vector, i, bpf_ktime_get_ns());
+	}
 	if (!n_latencies && p->epoch == epoch && p->visits - p->first_visits >= ABI_POINT_MANY &&
 	    p->visits % ABI_POINT_SKIP)
 		return;

@@ -7,6 +7,7 @@
 #include "bpf/inclusive.h"
 #include "bpf/latency.h"
 #include "bpf/pay.h"
+#include "bpf/slopes.h"
 #include "bpf/slow.h"
 #include "bpf/sync.h"
 #include "bpf/unwind.h"
@@ -243,6 +244,10 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 			count_sample(code, weight);
 	}
 	sampled_count(weight);
+	if (config.inclusive)
+		slope_tick_chain(&t->vector, code, spacings[cpu_index()], now);
+	else
+		slope_tick(&t->vector, code, spacings[cpu_index()], now);
 	if (!experiment_active(epoch))
 		return 0;
 	in_line = code && (config.inclusive ? chain_selected(epoch, code) : selected(setup, code));

@@ -23,7 +23,7 @@
 /* Does @prev, which leaves its CPU in @state, wait for a disk, as far as can be told? */
 static __always_inline bool wait_is_disk(struct task_struct *prev, u32 state)
 {
-	return config.waits &&
+	return (config.waits || config.slopes) &&
 	       (state & TASK_UNINTERRUPTIBLE || BPF_CORE_READ_BITFIELD(prev, in_iowait));
 }
 
@@ -67,6 +67,29 @@ static __always_inline void wait_ended(struct thread *w, struct task_struct *cur
 		w->wait.kind = current->flags & PF_KTHREAD ? ABI_WAIT_OTHER : ABI_WAIT_PROCESS;
 	else
 		w->wait.kind = ABI_WAIT_NETWORK;
+}
+
+/* What @p, woken by @current or an interrupt, has waited for, as far as can be told before it has
+ * run. An interrupt that wakes a sleeper, or a waiter of a futex, is the timer's. */
+static __always_inline u32 wait_kind(const struct thread *w, struct task_struct *p,
+				     const struct task_struct *current, bool by_task)
+{
+	struct pt_regs *regs;
+
+	if (w->wait.in_disk)
+		return ABI_WAIT_DISK;
+	if (by_task)
+		return current->flags & PF_KTHREAD ? ABI_WAIT_OTHER : ABI_WAIT_PROCESS;
+	regs = (struct pt_regs *)bpf_task_pt_regs(p);
+	switch (regs->orig_ax) {
+	case SYS_NANOSLEEP:
+	case SYS_CLOCK_NANOSLEEP:
+	case SYS_FUTEX:
+	case SYS_RT_SIGTIMEDWAIT:
+		return ABI_WAIT_TIMER;
+	default:
+		return ABI_WAIT_NETWORK;
+	}
 }
 
 /* Of a thread that an interrupt woke, on its way back to user mode with @regs: did its wait time

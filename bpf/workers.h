@@ -6,12 +6,14 @@
 #pragma once
 
 #include "bpf/delivery.h"
+#include "bpf/slopes.h"
 #include "bpf/thread.h"
 
 struct on_behalf {
 	s64 local,
 		global; /* the queuing thread's expected local delay, and the global delay, then */
 	u64 epoch;	/* 0: no experiment ran */
+	u64 item;	/* its address */
 	u32 tid;	/* the queuing thread; 0: taken by a worker */
 	u32 zero;
 };
@@ -26,6 +28,14 @@ struct {
 	__type(key, u64);
 	__type(value, struct on_behalf);
 } queued SEC(".maps");
+
+/* By the same address, the thread's vector then (S2). One entry where there are no slopes. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, MAX_QUEUED);
+	__type(key, u64);
+	__type(value, struct abi_vector);
+} queued_vectors SEC(".maps");
 
 /* What a worker executes, if a thread in scope queued it; else .tid is 0. */
 struct {
@@ -72,6 +82,7 @@ int BPF_PROG(edge_queue, int cpu, void *pool, void *item)
 	bool by_task = in_task_context(ctx, current);
 	u64 key = (u64)item, epoch = *(volatile u64 *)&control.epoch;
 	const struct on_behalf *chain;
+	struct abi_vector *vector;
 	struct on_behalf of = {};
 	struct thread *t;
 
@@ -82,6 +93,7 @@ int BPF_PROG(edge_queue, int cpu, void *pool, void *item)
 		if (!t)
 			return 0;
 		of.tid = current->pid;
+		vector = &t->vector;
 		if (experiment_active(epoch) && !experiment_slows(epoch)) {
 			u64 now = bpf_ktime_get_ns();
 
@@ -96,7 +108,11 @@ int BPF_PROG(edge_queue, int cpu, void *pool, void *item)
 		if (!chain)
 			return 0;
 		of = *chain;
+		vector = slope_window() ? bpf_map_lookup_elem(&queued_vectors, &of.item) : NULL;
 	}
+	of.item = key;
+	if (slope_window() && vector)
+		(void)bpf_map_update_elem(&queued_vectors, &key, vector, BPF_ANY);
 	if (bpf_map_update_elem(&queued, &key, &of, BPF_ANY))
 		count(COUNTER_queued_lost);
 	return 0;

@@ -92,7 +92,7 @@ struct abi_config {
 	abi_u32 event_point; /* of progress_event: which point it counts */
 	abi_u32 traces;	     /* --trace-payments */
 	abi_u32 waits;	     /* a bit for each kind of wait that is sampled, too: enum abi_wait */
-	abi_u32 reserved;    /* 0 */
+	abi_u32 slopes;	     /* vectors are carried along */
 	abi_u64 kernel_base; /* samples in the kernel are its functions', from here on; 0: they are
 				the caller's */
 };
@@ -345,6 +345,51 @@ _Static_assert(sizeof(struct abi_point) == 88, "abi_point");
  * of what a visit costs. */
 #define ABI_POINT_MANY 4096
 #define ABI_POINT_SKIP 8
+
+/* bpf/slopes.h. A vector has an entry for each place that is followed in this window. */
+#define ABI_ENTRIES 64
+enum abi_entry {
+	ABI_ENTRY_REST,	 /* executing elsewhere */
+	ABI_ENTRY_OWN,	 /* stopped by the profiler itself */
+	ABI_ENTRY_WAITS, /* and a kind of wait; there is no wait of kind 0 */
+	ABI_ENTRY_CPU = ABI_ENTRY_WAITS + ABI_WAIT_CPU,
+	ABI_ENTRY_FIRST = ABI_ENTRY_WAITS + ABI_WAITS, /* of places in code */
+};
+#define ABI_D_UNIT 256 /* ns that 1 stands for: the sum of a window has room in 32 bits */
+struct abi_vector {
+	abi_u64 window; /* in which it was begun; in any other it is 0 */
+	abi_u32 d[ABI_ENTRIES];
+};
+_Static_assert(sizeof(struct abi_vector) == 8 + 4 * ABI_ENTRIES, "abi_vector");
+
+/* Code that has an entry, sorted by lo: those of one window in the first half of the map, those of
+ * the next one in the other. */
+#define ABI_MAX_PLACES 4096
+struct abi_place {
+	abi_u64 lo, hi; /* half-open; of ABI_CODE */
+	abi_u32 entry;
+	abi_u32 pad;
+};
+_Static_assert(sizeof(struct abi_place) == 24, "abi_place");
+
+/* Written by the controller. */
+struct abi_slopes_control {
+	abi_u64 window; /* number of the one that is open; 0: none */
+	abi_u64 begun_ns;
+	abi_u32 n_places[2];
+	abi_u32 visit_ns[ABI_MAX_POINTS]; /* what a visit of each point costs the visitor */
+};
+_Static_assert(sizeof(struct abi_slopes_control) == 24 + 4 * ABI_MAX_POINTS, "abi_slopes_control");
+
+/* What visits of a point on one CPU found in a window. */
+struct abi_slopes {
+	abi_u64 window;
+	abi_u64 seen;	/* visits */
+	abi_u64 visits; /* those that were added up */
+	abi_u64 time;	/* ns since the window's begin, summed */
+	abi_u64 sum[ABI_ENTRIES];
+};
+_Static_assert(sizeof(struct abi_slopes) == 32 + 8 * ABI_ENTRIES, "abi_slopes");
 
 /* Visits of the line that is slowed by a probe, on one CPU and in experiments. A cache line each.
  */

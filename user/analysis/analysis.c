@@ -8,6 +8,7 @@
 #include "analysis/line.h"
 #include "analysis/presence.h"
 #include "analysis/runs.h"
+#include "analysis/slopes.h"
 #include "analysis/speed.h"
 #include "analysis/stats.h"
 #include "analysis/verdict.h"
@@ -243,6 +244,9 @@ int analyse(const struct profile *p, uint64_t seed, struct analysis *ret)
 		if (r)
 			return r;
 	}
+	r = slopes_add(p, &a);
+	if (r < 0)
+		return r;
 	*ret = a;
 	a = (struct analysis){0};
 	return 0;
@@ -257,6 +261,9 @@ void analysis_free(struct analysis *a)
 		free(a->points[i].lines);
 	}
 	free(a->points);
+	for (size_t i = 0; i < a->n_texts; i++)
+		free(a->texts[i]);
+	free(a->texts);
 	*a = (struct analysis){0};
 }
 

@@ -170,6 +170,9 @@ struct analysis_line {
 			   */
 	enum undecided undecided; /* why the verdict is VERDICT_UNDECIDED, beside its interval */
 	double held;		  /* as analysis_held, of the line's experiments */
+	/* What small speedups are worth, by the chains of events that led to visits: the effect per
+	 * speedup at 0 %, with its 95 % interval. NaN: not known. */
+	struct analysis_change slope;
 	struct analysis_latency *latency; /* owned; NULL: not measured, or one of too many lines */
 };
 
@@ -192,6 +195,8 @@ struct analysis_point {
 	uint64_t visits;
 	struct analysis_line *lines; /* best first: by the lower end of the interval */
 	size_t n_lines;
+	double self_share; /* of the time, in those chains, that the profiler itself took; slopes
+			      are without it. NaN: not known */
 	double placebo; /* 95 % half-width of 0 % against 0 %: the run's own noise floor; NaN if too
 			   few */
 	struct analysis_speed speed;
@@ -218,6 +223,8 @@ struct analysis {
 	size_t marked; /* experiments outside the bounds of analysis/fidelity.h, for any reason:
 			  they count for less */
 	int64_t imbalance_max;
+	char **texts; /* owned: where lines that only have a slope have their names */
+	size_t n_texts;
 };
 
 /* Experiments in which in-scope threads waited this share of their time behind other programs are
@@ -236,6 +243,8 @@ int analyse(const struct profile *p, uint64_t seed, struct analysis *ret);
 void analysis_free(struct analysis *a);
 /* The first point with visits, or NULL. */
 const struct analysis_point *analysis_visited(const struct analysis *a);
+/* Has the point slopes alone, and no experiment? */
+bool analysis_slopes_only(const struct analysis_point *p);
 /* What a report shows at analysis_curve_speedups[@i]: the curve, if one of the speedups that were
  * measured is as large or larger and one as small or smaller, else the nearest cell. NaN: nothing.
  */

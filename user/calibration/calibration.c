@@ -57,7 +57,7 @@ bool calibrate_recall(const struct calibration_host *h)
 	struct calibration known;
 	int cpu[2];
 
-	if (h->anew || h->payer == ABI_PAY_NONE || two_cpus(cpu) < 0)
+	if (h->anew || two_cpus(cpu) < 0)
 		return false;
 	key = make_key(h, cpu);
 	if (calibration_recall(RUN_DIRECTORY, &key, &known) < 0)
@@ -72,14 +72,12 @@ int calibrate(const struct calibration_host *h)
 	struct calibration found;
 	int cpu[2], r;
 
-	if (h->payer == ABI_PAY_NONE)
-		return 0;
 	r = two_cpus(cpu);
 	if (r < 0)
 		return r;
 	/* On one CPU nobody else runs when a selected sample raises G: payments begin at a switch,
 	 * without a kick, and cost less. */
-	if (h->skel->rodata->config.has_task_work && cpu[0] == cpu[1])
+	if (h->payer != ABI_PAY_NONE && h->skel->rodata->config.has_task_work && cpu[0] == cpu[1])
 		return 0;
 	r = calibrate_measure(h, cpu, &found);
 	if (r < 0)

@@ -185,17 +185,22 @@ struct round {
 	struct unseen_point hits[WANTED], payments[WANTED];
 };
 
-/* @held: what the payments come to themselves, as far as they can tell. Returns whether the gaps
- * say enough. */
+/* @held: what the payments come to themselves, as far as they can tell; NULL: there are none.
+ * Returns whether the gaps say enough. */
 static bool conclude(struct watcher *asker, struct watcher *payer, const struct payments *held,
 		     struct round *ret)
 {
 	int64_t ordinary = fit_mean(asker->gaps[ORDINARY], asker->n[ORDINARY]);
 
-	if (asker->n[ORDINARY] < ENOUGH || asker->n[KICKED] < ENOUGH || payer->n[KICKED] < ENOUGH ||
-	    !held->n)
+	if (asker->n[ORDINARY] < ENOUGH)
 		return false;
 	ret->ordinary = ordinary;
+	/* Nobody pays. */
+	ret->n_hits = ret->n_payments = 0;
+	if (!held)
+		return true;
+	if (asker->n[KICKED] < ENOUGH || payer->n[KICKED] < ENOUGH || !held->n)
+		return false;
 	/* A thread that pays at its own ticks asks nobody. */
 	ret->n_hits = asker == payer ? 0 : asker->n[KICKED];
 	for (size_t i = 0; i < ret->n_hits; i++)
@@ -222,6 +227,7 @@ static int let_tick(const struct calibration_host *h, struct watcher *asker, str
 		.sample_period = TICK_NS,
 	};
 	uint64_t deadline = clock_monotonic_ns() + LONGEST_NS;
+	int kind = h->payer == ABI_PAY_NONE ? ORDINARY : KICKED;
 	struct bpf_link *link;
 	int fd = (int)syscall(SYS_perf_event_open, &attr, -1, asker->cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
@@ -234,7 +240,7 @@ static int let_tick(const struct calibration_host *h, struct watcher *asker, str
 		(void)close(fd);
 		return r;
 	}
-	while (__atomic_load_n(&payer->n[KICKED], __ATOMIC_RELAXED) < WANTED &&
+	while (__atomic_load_n(&payer->n[kind], __ATOMIC_RELAXED) < WANTED &&
 	       clock_monotonic_ns() < deadline)
 		(void)usleep(5000);
 	(void)bpf_link__destroy(link);
@@ -266,7 +272,7 @@ static int measure(const struct calibration_host *h, struct watcher *asker, stru
 {
 	struct abi_calibration *a = &h->skel->bss->calibration;
 	struct abi_totals before, after;
-	bool by_shim = h->payer != ABI_PAY_HOLD;
+	bool by_shim = h->payer == ABI_PAY_SLEEP || h->payer == ABI_PAY_SPIN;
 	struct abi_control *c = &h->skel->bss->control;
 	struct payments held;
 	int r;
@@ -300,19 +306,20 @@ static int measure(const struct calibration_host *h, struct watcher *asker, stru
 	held = by_shim ? shim.got
 		       : (struct payments){.n = after.payments - before.payments,
 					   .paid = after.paid - before.paid};
-	return conclude(asker, payer, &held, ret) ? 0 : -EAGAIN;
+	return conclude(asker, payer, h->payer == ABI_PAY_NONE ? NULL : &held, ret) ? 0 : -EAGAIN;
 }
 
 static int measure_once(const struct calibration_host *h, const int cpu[2], struct round *ret)
 {
-	bool others = h->skel->rodata->config.has_task_work, handler = false;
+	bool handler = false,
+	     others = h->skel->rodata->config.has_task_work && h->payer != ABI_PAY_NONE;
 	struct watcher *w = calloc(2, sizeof(*w));
 	struct sigaction old;
 	int r;
 
 	if (!w)
 		return -ENOMEM;
-	if (h->payer != ABI_PAY_HOLD) {
+	if (h->payer == ABI_PAY_SLEEP || h->payer == ABI_PAY_SPIN) {
 		handler = install_handler(h, &old);
 		if (!handler) {
 			free(w);
@@ -404,11 +411,16 @@ int calibrate_measure(const struct calibration_host *h, const int cpu[2], struct
 		free(rounds);
 		return r < 0 ? r : -EAGAIN;
 	}
-	hits_agree = settle(hits, n_hits, n, false, &ret->hit);
-	payments_agree = settle(payments, n_payments, n, true, &ret->pay);
 	/* Nothing measures the program's ticks, so it is those of a machine as busy as it usually
 	 * is. */
 	ret->tick_ns = fit_mean(ordinary, n);
+	ret->hit = ret->pay = (struct abi_unseen){0};
+	if (h->payer == ABI_PAY_NONE) {
+		free(rounds);
+		return 1;
+	}
+	hits_agree = settle(hits, n_hits, n, false, &ret->hit);
+	payments_agree = settle(payments, n_payments, n, true, &ret->pay);
 	free(rounds);
 	return hits_agree >= 2 && payments_agree >= 2;
 }

@@ -4,6 +4,8 @@
  * counters are cumulative since the run's start. */
 #pragma once
 
+#include "base/waits.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -98,6 +100,25 @@ struct backend_sample {
 			name) */
 };
 
+/* Slopes (bpf/slopes.h): code that is followed in a window. */
+struct backend_place {
+	struct backend_interval at;
+	size_t place; /* a number below BACKEND_MAX_PLACES that the caller chose */
+};
+#define BACKEND_MAX_PLACES 55
+#define BACKEND_MAX_PLACE_INTERVALS 4096
+
+/* What visits of a point found in a window, summed over those that were added up. */
+struct backend_slopes {
+	uint64_t seen, visits; /* all, and those */
+	uint64_t time_ns;      /* since the window's begin */
+	/* Of that, in the chains of events that led to the visits: */
+	uint64_t own_ns;	      /* what the profiler took */
+	uint64_t wait_ns[WAIT_KINDS]; /* waits for what is out of scope, by their kind, and for
+					CPUs */
+	uint64_t place_ns[BACKEND_MAX_PLACES];
+};
+
 /* Every function returns 0 or a negative errno. */
 struct backend_ops {
 	/* Selects the line and the speedup and opens the books; intervals are copied. */
@@ -115,6 +136,13 @@ struct backend_ops {
 	/* What point @index measured between begin() and end(). Call after end(). -ENODATA: it
 	 * counts only. The buckets are the caller's (free). NULL: no point measures. */
 	int (*latency)(void *b, size_t index, struct backend_latency *ret);
+
+	/* Optional: opens a window in which slopes are measured, or closes it. @places are in the
+	 * order of their intervals, which do not overlap. */
+	int (*slopes_begin)(void *b, const struct backend_place *places, size_t n);
+	int (*slopes_end)(void *b);
+	/* Of point @index in the window that was closed last. */
+	int (*slopes)(void *b, size_t index, struct backend_slopes *ret);
 
 	/* The name of the line (or function) at @addr: interned, valid for the run, equal names are
 	 * equal pointers. *ret_function may be NULL. -ENOENT: no line there; -ENODATA: the object

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "experiment/runner.h"
 
-#include "base/cleanup.h"
 #include "base/clock.h"
-#include "base/waits.h"
 #include "experiment/books.h"
 #include "experiment/bursts.h"
 #include "experiment/plan.h"
@@ -36,6 +34,7 @@ struct runner {
 	void *sink_arg;
 	struct plan plan;
 	struct tally *tally;
+	struct slopes *slopes; /* instead of experiments; else NULL */
 	double *grid;
 	char *fixed_line;
 	struct profile_point
@@ -125,6 +124,8 @@ int runner_new(const struct runner_options *o, const struct backend_ops *ops, vo
 				o->n_grid, o->n_slow);
 	if (err >= 0)
 		err = tally_new(ops, backend, &r->tally);
+	if (err >= 0 && o->slopes)
+		err = slopes_new(ops, backend, o->slopes, sink_arg, &r->slopes);
 	if (err < 0) {
 		runner_free(r);
 		return err;
@@ -139,6 +140,7 @@ void runner_free(struct runner *r)
 		return;
 	runner_abandon(r);
 	tally_free(r->tally);
+	slopes_free(r->slopes);
 	for (size_t i = 0; i < r->n_points; i++) {
 		free(r->points[i].name);
 		profile_latency_free(r->points[i].latency);
@@ -506,6 +508,9 @@ int runner_step(struct runner *r, uint64_t now, uint64_t *ret_next)
 			err = finish_experiment(r, UINT64_MAX, 0);
 			if (err >= 0)
 				err = start_samples(r);
+		} else if (r->slopes) {
+			err = slopes_step(r->slopes, r->tally, r->points, r->n_points, now,
+					  &r->due);
 		} else if (r->bursts.resting) {
 			err = rest_ends(r, now);
 		} else {
@@ -533,6 +538,8 @@ int runner_finish(struct runner *r, uint64_t end_ns)
 		return 0;
 	if (r->state == EXPERIMENT)
 		err = finish_experiment(r, end_ns, r->o.whole_run ? 0 : r->length / 10);
+	else if (r->slopes)
+		err = slopes_close(r->slopes, r->points, r->n_points, end_ns);
 	(void)bursts_end_rest(&r->bursts, end_ns);
 	r->state = OVER;
 	drained = tally_drain(r->tally); /* for the log */
@@ -541,6 +548,7 @@ int runner_finish(struct runner *r, uint64_t end_ns)
 
 void runner_abandon(struct runner *r)
 {
+	slopes_drop(r->slopes);
 	if (r->state == EXPERIMENT)
 		(void)r->ops->end(r->backend);
 	r->state = OVER;
@@ -548,6 +556,7 @@ void runner_abandon(struct runner *r)
 
 bool runner_drop(struct runner *r, uint64_t now)
 {
+	slopes_drop(r->slopes);
 	if (r->state != EXPERIMENT)
 		return false;
 	(void)r->ops->end(r->backend);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "experiment/backend.h"
+#include "experiment/slopes.h"
 #include "profile/profile.h"
 
 struct runner;
@@ -44,9 +45,11 @@ struct runner_options {
 	double zero_share;     /* probability of 0 % */
 	const char *const *point_names;
 	const enum profile_point_kind *point_kinds;
-	size_t n_points; /* may grow: runner_add_point */
-	bool whole_run;	 /* one experiment, until the program's end; its only point is that end,
-			    visited once */
+	size_t n_points;    /* may grow: runner_add_point */
+	slopes_sink slopes; /* not NULL: no experiments, but windows of slopes one after another;
+			     * gets what they find, with the sink's argument */
+	bool whole_run;	    /* one experiment, until the program's end; its only point is that end,
+			       visited once */
 };
 
 /* Called with every finished experiment (points: one per known point). A negative return stops the

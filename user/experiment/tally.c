@@ -349,6 +349,26 @@ uint64_t tally_waited(const struct tally *t, const struct tally_line *l, uint64_
 	return ns;
 }
 
+size_t tally_most(const struct tally *t, struct tally_line **ret, size_t max)
+{
+	size_t n = 0;
+
+	for (struct line_entry *l = t->lines; l; l = l->hh.next) {
+		size_t at = n;
+
+		if (l->line.wait || l->line.gone || !l->line.ns)
+			continue;
+		while (at > 0 && ret[at - 1]->ns < l->line.ns)
+			at--;
+		if (at == max)
+			continue;
+		n += n < max;
+		memmove(&ret[at + 1], &ret[at], (n - at - 1) * sizeof(*ret));
+		ret[at] = &l->line;
+	}
+	return n;
+}
+
 struct tally_line *tally_line_named(struct tally *t, const char *name, const char *function)
 {
 	struct line_entry *l = line_entry(t, name, function);

@@ -448,6 +448,10 @@ const struct option_row run_option_rows[] = {
 	 "the program's pthread calls, as Coz has it (pthread) (sched)",
 	 option_choice, offsetof(struct run_options, sync), .choices = sync_names,
 	 .not_for = NOT_RUNNING, .expert = true},
+	{"slopes-only", 0, NULL,
+	 "say what a little of each line is worth and make no\nexperiments: nothing is paused, "
+	 "preloaded or injected",
+	 option_flag, offsetof(struct run_options, slopes_only), .not_for = NOT_VALIDATE},
 	{"what", 0, "LIST",
 	 "what to try: " WAITS_ON_CPU " (lines that run), disk, network, timer,\n"
 	 "process, other (places that wait for these), or all\n"

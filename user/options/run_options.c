@@ -154,6 +154,12 @@ static int check(const struct run_options *o, struct error *e)
 		return fail(e, EINVAL,
 			    "--runs makes one experiment of each run: leave out --duty and "
 			    "--max-slowdown");
+	if (o->slopes_only && o->runs)
+		return fail(e, EINVAL,
+			    "--runs makes experiments, and --slopes-only none: choose one");
+	if (o->slopes_only && o->sync == RUN_SYNC_PTHREAD)
+		return fail(e, EINVAL,
+			    "--slopes-only takes the scheduler's events: leave out --sync pthread");
 	if (o->repeat == REPEAT_AUTO && !o->until_ci && !o->duration_ns)
 		return fail(e, EINVAL,
 			    "--repeat auto has no end: say --until-ci, --duration or both");

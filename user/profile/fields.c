@@ -143,6 +143,18 @@ static const struct field addresses_list[] = {
 };
 const struct field_table addresses_fields = TABLE(addresses_list, 0);
 
+static const struct field slopes_list[] = {
+	FIELD(profile_slopes, point, FIELD_STRING, true),
+	FIELD(profile_slopes, began, FIELD_U64, true),
+	FIELD(profile_slopes, length, FIELD_U64, true),
+	FIELD(profile_slopes, seen, FIELD_U64, true),
+	FIELD(profile_slopes, visits, FIELD_U64, true),
+	FIELD(profile_slopes, time_ns, FIELD_U64, true),
+	FIELD(profile_slopes, own_ns, FIELD_U64, true),
+	FIELD(profile_slopes, places, FIELD_STRING, true),
+};
+const struct field_table slopes_fields = TABLE(slopes_list, 0);
+
 void fields_free(const struct field_table *t, void *record)
 {
 	for (size_t i = 0; i < t->n; i++)

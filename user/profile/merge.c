@@ -172,6 +172,7 @@ int profile_merge(struct profile *into, struct profile *from)
 	if (grow(&into->runs, into->n_runs, from->n_runs, sizeof(*into->runs)) < 0 ||
 	    grow(&into->experiments, into->n_experiments, from->n_experiments,
 		 sizeof(*into->experiments)) < 0 ||
+	    grow(&into->slopes, into->n_slopes, from->n_slopes, sizeof(*into->slopes)) < 0 ||
 	    grow(&into->addresses, into->n_addresses, from->n_addresses, sizeof(*into->addresses)) <
 		    0 ||
 	    profile_move_samples(into, from->samples, from->n_samples) < 0)
@@ -182,6 +183,8 @@ int profile_merge(struct profile *into, struct profile *from)
 		from->experiments[i].run += into->n_runs;
 		into->experiments[into->n_experiments++] = from->experiments[i];
 	}
+	for (size_t i = 0; i < from->n_slopes; i++)
+		into->slopes[into->n_slopes++] = from->slopes[i];
 	for (size_t i = 0; i < from->n_runs; i++)
 		into->runs[into->n_runs++] = from->runs[i];
 	profile_add_count(&into->runtime_ns, from->runtime_ns);
@@ -195,6 +198,7 @@ int profile_merge(struct profile *into, struct profile *from)
 	into->bad_lines += from->bad_lines;
 	free(from->runs);
 	free(from->experiments);
+	free(from->slopes);
 	free(from->samples);
 	free(from->addresses);
 	*from = (struct profile){0};

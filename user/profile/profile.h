@@ -157,5 +157,20 @@ struct profile_addresses {
 	uint64_t inode, changed_ns;
 	char *counts; /* see profile_addresses_each */
 };
+
+/* Ours: what the visits of a point found in a window in which nobody was paused. Where the places
+ * are too many for one, a window has several records of a point. */
+struct profile_slopes {
+	char *point;
+	uint64_t began;	  /* CLOCK_MONOTONIC */
+	uint64_t length;  /* of the window */
+	uint64_t seen;	  /* visits */
+	uint64_t visits;  /* those that were added up */
+	uint64_t time_ns; /* since the window's begin, summed over those visits */
+	uint64_t own_ns;  /* of it, what the profiler took in the chains of events that led there */
+	char *places; /* of it, each place: a text line for each, a number in ns, a tab, a location
+		       */
+};
+#define PROFILE_MAX_SLOPES 4000	 /* bytes of its places */
 #define PROFILE_MAX_INLINED 4000 /* bytes of it */
 #define PROFILE_MAX_SOURCE 4000

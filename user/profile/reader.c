@@ -144,6 +144,12 @@ static int add_addresses(struct parser *ps, const struct profile_addresses *a)
 	return append(&ps->log_addresses, &ps->n_log_addresses, a, sizeof(*a), MAX_SAMPLES);
 }
 
+static int add_slopes(struct parser *ps, const struct profile_slopes *s)
+{
+	ps->in_experiment = false;
+	return append(&ps->p.slopes, &ps->p.n_slopes, s, sizeof(*s), MAX_EXPERIMENTS);
+}
+
 /* Takes over @rec's strings on success only. -EINVAL: out of place, to be counted as a bad line;
  * other errors end the reading. */
 static int add_record(struct parser *ps, const struct record *rec)
@@ -172,6 +178,8 @@ static int add_record(struct parser *ps, const struct record *rec)
 		return add_samples(ps, &rec->samples);
 	case RECORD_ADDRESSES:
 		return add_addresses(ps, &rec->addresses);
+	case RECORD_SLOPES:
+		return add_slopes(ps, &rec->slopes);
 	case RECORD_IGNORED:
 		break;
 	}
@@ -369,8 +377,11 @@ void profile_free(struct profile *p)
 	}
 	profile_clear_samples(p);
 	profile_clear_addresses(p);
+	for (size_t i = 0; i < p->n_slopes; i++)
+		fields_free(&slopes_fields, &p->slopes[i]);
 	free(p->runs);
 	free(p->experiments);
+	free(p->slopes);
 	*p = (struct profile){0};
 }
 

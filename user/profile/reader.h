@@ -34,6 +34,8 @@ struct profile {
 	size_t n_samples;
 	struct profile_addresses *addresses; /* of all runs, as they come */
 	size_t n_addresses;
+	struct profile_slopes *slopes; /* of all runs, as they come */
+	size_t n_slopes;
 	uint64_t runtime_ns; /* summed over runs */
 	uint64_t sampled; /* samples that have a location, summed over runs; 0: as many as @samples
 			     say */

@@ -71,6 +71,7 @@ static const struct {
 	{"latency-point", RECORD_POINT, &latency_fields, parse_latency},
 	{"samples", RECORD_SAMPLES, &samples_fields, NULL},
 	{"addresses", RECORD_ADDRESSES, &addresses_fields, NULL},
+	{"slopes", RECORD_SLOPES, &slopes_fields, NULL},
 	{"startup", RECORD_STARTUP, &startup_time_fields, parse_startup},
 	{"runtime", RECORD_RUNTIME, &runtime_fields, parse_runtime},
 	{"shutdown", RECORD_IGNORED, &nothing, NULL},
@@ -89,6 +90,7 @@ static const struct {
 	[RECORD_RUNTIME] = {0, &nothing},
 	[RECORD_SAMPLES] = {sizeof(struct profile_samples), &samples_fields},
 	[RECORD_ADDRESSES] = {sizeof(struct profile_addresses), &addresses_fields},
+	[RECORD_SLOPES] = {sizeof(struct profile_slopes), &slopes_fields},
 };
 
 static int parse(const struct source *src, struct record *ret)

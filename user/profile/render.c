@@ -261,6 +261,12 @@ void render_samples(struct buffer *b, enum profile_format format, const struct p
 	end(b, begin(b, format, "samples", &samples_fields, s));
 }
 
+void render_slopes(struct buffer *b, enum profile_format format, const struct profile_slopes *s)
+{
+	if (format == PROFILE_JSON)
+		end(b, begin(b, format, "slopes", &slopes_fields, s));
+}
+
 void render_addresses(struct buffer *b, enum profile_format format,
 		      const struct profile_addresses *a)
 {

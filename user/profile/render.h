@@ -26,5 +26,6 @@ void render_experiment(struct buffer *b, enum profile_format format,
 void render_point(struct buffer *b, enum profile_format format, const struct profile_point *p);
 void render_runtime(struct buffer *b, enum profile_format format, const struct profile_runtime *t);
 void render_samples(struct buffer *b, enum profile_format format, const struct profile_samples *s);
+void render_slopes(struct buffer *b, enum profile_format format, const struct profile_slopes *s);
 void render_addresses(struct buffer *b, enum profile_format format,
 		      const struct profile_addresses *a); /* nothing in the text form */

@@ -303,6 +303,16 @@ int profile_write_experiment(struct profile_writer *w, const struct profile_expe
 	return flush(w, &b);
 }
 
+int profile_write_slopes(struct profile_writer *w, const struct profile_slopes *s)
+{
+	_cleanup_(buffer_free) struct buffer b = {0};
+
+	if (buffer_open(&b) < 0)
+		return failed(w, -ENOMEM);
+	render_slopes(&b, w->format, s);
+	return flush(w, &b);
+}
+
 int profile_write_log(struct profile_writer *w, const struct profile_runtime *t,
 		      const struct profile *p)
 {

@@ -29,6 +29,8 @@ int profile_write_startup(struct profile_writer *w, const struct profile_startup
 int profile_write_experiment(struct profile_writer *w, const struct profile_experiment *x,
 			     const struct profile_point *points, size_t n_points);
 struct profile;
+/* A window's record; the text form has none. */
+int profile_write_slopes(struct profile_writer *w, const struct profile_slopes *s);
 /* The log at a run's end (or between): run time so far and @p's samples, which are those since the
  * start. */
 int profile_write_log(struct profile_writer *w, const struct profile_runtime *t,

@@ -113,6 +113,35 @@ static void tell_disturbed(FILE *f, const struct report *r)
 					       : "other programs or a hypervisor");
 }
 
+/* What slopes say: of a tenth, which is small enough for them. */
+static bool tell_slope(FILE *f, const struct report *r, const struct analysis_line *line)
+{
+	_cleanup_free_ char *name = text_line_name(r, line->selected, NAME_COLUMNS);
+	const struct analysis_change *c = &line->slope;
+
+	if (!(c->low > 0) || c->effect < NO_MORE)
+		return false;
+	if (line->wait == WAIT_CPU)
+		(void)fputs("10 % less waiting for a CPU", f);
+	else
+		(void)fprintf(f, line->wait ? "10 %% less waiting at %s" : "A 10 %% faster %s",
+			      name);
+	(void)fprintf(f, " takes %.1f %% [%.1f, %.1f] off the time per visit. ", 10 * c->effect,
+		      10 * c->low, 10 * c->high);
+	return true;
+}
+
+static void tell_slopes(FILE *f, const struct report *r, const struct analysis_point *point)
+{
+	size_t told = 0;
+
+	for (size_t i = 0; i < point->n_lines && told < TOLD_LINES; i++)
+		told += tell_slope(f, r, &point->lines[i]);
+	if (!told)
+		(void)fputs("No line is sure to gain anything when it gets a little faster. ", f);
+	(void)fputs("Nothing was paused: how far more speed helps, experiments say.", f);
+}
+
 char *answer(const struct report *r, const struct analysis_point *point)
 {
 	char *text = NULL;
@@ -121,7 +150,9 @@ char *answer(const struct report *r, const struct analysis_point *point)
 
 	if (!f)
 		abort();
-	if (point->n_lines) {
+	if (analysis_slopes_only(point)) {
+		tell_slopes(f, r, point);
+	} else if (point->n_lines) {
 		for (size_t i = 0; i < point->n_lines && told < TOLD_LINES; i++)
 			if (point->lines[i].verdict == VERDICT_HELPS ||
 			    point->lines[i].verdict == VERDICT_HURTS)

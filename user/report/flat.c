@@ -37,7 +37,7 @@ int report_csv(FILE *out, const struct profile *p, const struct analysis *a)
 	struct report r = flat_report(out, p, a);
 	char verdict[NUMBER_ROOM];
 
-	(void)fputs("point,kind,line,function,share", out);
+	(void)fputs("point,kind,line,function,share,slope,slope_low,slope_high", out);
 	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
 		(void)fprintf(out, ",effect_%1$.0f,low_%1$.0f,high_%1$.0f",
 			      100 * analysis_curve_speedups[k]);
@@ -54,6 +54,9 @@ int report_csv(FILE *out, const struct profile *p, const struct analysis *a)
 			(void)fputc(',', out);
 			text_csv(&r, line->function ? line->function : "");
 			csv_percent(&r, line->share);
+			csv_percent(&r, line->slope.effect);
+			csv_percent(&r, line->slope.low);
+			csv_percent(&r, line->slope.high);
 			for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++) {
 				struct analysis_change c = analysis_shown(line, k);
 
@@ -99,6 +102,9 @@ static void markdown_row(const struct report *r, const struct analysis_point *po
 		(void)fprintf(r->out, " | %.1f %%", 100 * line->share);
 	else
 		(void)fputs(" | -", r->out);
+	text_effect(r, line->slope.effect, line->slope.low, line->slope.high, text);
+	(void)fputs(" | ", r->out);
+	markdown_text(r, text);
 	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++) {
 		struct analysis_change c = analysis_shown(line, k);
 
@@ -137,9 +143,10 @@ static void markdown_point(const struct report *r, const struct analysis_point *
 	markdown_text(r, point->name);
 	(void)fputs("\n\n", r->out);
 	markdown_text(r, said);
-	(void)fprintf(r->out, "\n\n| line | function | share | 25 %% | 50 %% | 75 %% | 100 %% | "
-			      "verdict | experiments |\n"
-			      "|---|---|--:|--:|--:|--:|--:|---|--:|\n");
+	(void)fprintf(r->out,
+		      "\n\n| line | function | share | slope | 25 %% | 50 %% | 75 %% | 100 %% | "
+		      "verdict | experiments |\n"
+		      "|---|---|--:|--:|--:|--:|--:|--:|---|--:|\n");
 	for (size_t i = 0; i < point->n_lines; i++)
 		markdown_row(r, point, &point->lines[i]);
 	(void)fprintf(r->out,

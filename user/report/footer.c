@@ -314,7 +314,7 @@ static void note_placebo(const struct report *r)
 		const struct analysis_point *point = &r->a->points[i];
 		_cleanup_free_ char *name = text_clean(r, point->name);
 
-		if (!point->visits)
+		if (!point->visits || analysis_slopes_only(point))
 			continue;
 		if (isfinite(point->placebo))
 			note(r, NOTE_PLAIN,
@@ -385,9 +385,25 @@ static void note_names(const struct report *r)
 		     stripped);
 }
 
+/* What the profiler took of the chains of events that slopes are shares of. */
+static void note_self(const struct report *r)
+{
+	for (size_t i = 0; i < r->a->n_points; i++) {
+		const struct analysis_point *point = &r->a->points[i];
+		_cleanup_free_ char *name = text_clean(r, point->name);
+
+		if (isfinite(point->self_share))
+			note(r, NOTE_PLAIN,
+			     "Samples and probes took %.1f %% of what leads to visits of '%s'; "
+			     "slopes are without it.",
+			     100 * point->self_share, name);
+	}
+}
+
 void footer_print(const struct report *r)
 {
-	print_books(r);
+	if (r->p->n_experiments || !r->p->n_slopes)
+		print_books(r);
 	footer_notes(r);
 }
 
@@ -399,6 +415,7 @@ void footer_notes(const struct report *r)
 	note_intervals(r);
 	note_speed(r);
 	note_placebo(r);
+	note_self(r);
 	costs_notes(r);
 	note_runs(r);
 	note_attribution(r);

@@ -201,6 +201,9 @@ static struct json_object *line_of(const struct profile *all, const struct analy
 	int r = json_add_string(o, "selected", l->selected) |
 		json_add_string(o, "function", l->function) |
 		json_add_number(o, "share", l->share) |
+		json_add_number(o, "slope", l->slope.effect) |
+		json_add_number(o, "slope_low", l->slope.low) |
+		json_add_number(o, "slope_high", l->slope.high) |
 		json_add_string(o, "wait", l->wait ? wait_name(l->wait) : NULL) |
 		add_count(o, "experiments", l->experiments) |
 		json_add_string(o, "verdict", verdict_name(l->verdict)) |
@@ -265,7 +268,7 @@ static struct json_object *point_of(const struct report *report, const struct an
 	int r = json_add_string(o, "name", p->name) |
 		json_add_string(o, "kind", p->kind == PROFILE_LATENCY ? "latency" : "throughput") |
 		add_count(o, "visits", p->visits) | json_add_number(o, "placebo", p->placebo) |
-		add(o, "lines", lines);
+		json_add_number(o, "self_share", p->self_share) | add(o, "lines", lines);
 
 	table_notes(report, p);
 	if (p->intervals)

@@ -41,9 +41,15 @@ static void print_head(const struct report *r)
 {
 	char text[NUMBER_ROOM];
 
-	text_duration(r->a->elapsed_ns, text);
-	(void)fprintf(r->out, "%zu experiments, %s, in %zu run%s\n", r->p->n_experiments, text,
-		      r->p->n_runs, r->p->n_runs == 1 ? "" : "s");
+	if (r->p->n_slopes && !r->p->n_experiments) {
+		text_duration((double)r->p->runtime_ns, text);
+		(void)fprintf(r->out, "Slopes of %s, in %zu run%s\n", text, r->p->n_runs,
+			      r->p->n_runs == 1 ? "" : "s");
+	} else {
+		text_duration(r->a->elapsed_ns, text);
+		(void)fprintf(r->out, "%zu experiments, %s, in %zu run%s\n", r->p->n_experiments,
+			      text, r->p->n_runs, r->p->n_runs == 1 ? "" : "s");
+	}
 	if (r->p->n_runs == 1 && r->p->runs[0].command) {
 		_cleanup_free_ char *command = text_clean(r, r->p->runs[0].command);
 
@@ -83,9 +89,14 @@ static void print_point(const struct report *r, const struct analysis_point *poi
 	} else {
 		heading(r, "Progress point '%s': %" PRIu64 " visits", name, point->visits);
 		print_answer(r, point);
-		paragraph(r, 0,
-			  "Per line: by how many %% the time per visit shrinks if the line runs "
-			  "25, 50, 75, 100 %% faster.");
+		if (analysis_slopes_only(point))
+			paragraph(r, 0,
+				  "Per line: by how many %% the time per visit shrinks for each "
+				  "100 %% of the line's time, while it gets a little faster.");
+		else
+			paragraph(r, 0,
+				  "Per line: by how many %% the time per visit shrinks if the line "
+				  "runs 25, 50, 75, 100 %% faster.");
 	}
 	if (!table_print(r, point))
 		(void)fputs("(out of memory for the table)\n", r->out);

@@ -9,7 +9,19 @@
 #include <math.h>
 #include <string.h>
 
-enum column { LINE, FUNCTION, SHARE, AT_25, AT_50, AT_75, AT_100, VERDICT, EXPERIMENTS, N_COLUMNS };
+enum column {
+	LINE,
+	FUNCTION,
+	SHARE,
+	SLOPE,
+	AT_25,
+	AT_50,
+	AT_75,
+	AT_100,
+	VERDICT,
+	EXPERIMENTS,
+	N_COLUMNS
+};
 
 static const struct {
 	const char *title;
@@ -19,6 +31,7 @@ static const struct {
 	[LINE] = {"line", 10, 0},
 	[FUNCTION] = {"function", 8, SCOLS_FL_TRUNC},
 	[SHARE] = {"share", 5, SCOLS_FL_RIGHT},
+	[SLOPE] = {"slope", 9, SCOLS_FL_RIGHT},
 	[AT_25] = {"25 %", 9, SCOLS_FL_RIGHT},
 	[AT_50] = {"50 %", 9, SCOLS_FL_RIGHT},
 	[AT_75] = {"75 %", 9, SCOLS_FL_RIGHT},
@@ -46,6 +59,11 @@ void text_verdict(const struct analysis_line *line, bool spins, char text[NUMBER
 {
 	double s = line->missing_s;
 
+	if (!line->experiments) {
+		(void)snprintf(text, NUMBER_ROOM, "not tried");
+		return;
+	}
+
 	if (line->undecided != UNDECIDED_OPEN)
 		(void)snprintf(text, NUMBER_ROOM, "%s", undecided_words[line->undecided].verdict);
 	else if (line->verdict != VERDICT_UNDECIDED || !(s > 0))
@@ -65,38 +83,50 @@ void text_verdict(const struct analysis_line *line, bool spins, char text[NUMBER
 		(void)strncat(text, " *", NUMBER_ROOM - strlen(text) - 1);
 }
 
-static bool add_line(const struct report *r, struct libscols_table *tb,
-		     const struct analysis_line *line, bool spins)
+/* Where nothing was tried, there is nothing to say of the columns behind the slope. */
+static size_t columns_of(const struct analysis_point *point)
 {
-	size_t room = (size_t)r->table_width / 3;
+	return analysis_slopes_only(point) ? SLOPE + 1 : N_COLUMNS;
+}
+
+static bool has_slopes(const struct analysis_point *point)
+{
+	for (size_t i = 0; i < point->n_lines; i++)
+		if (isfinite(point->lines[i].slope.effect))
+			return true;
+	return false;
+}
+
+static bool add_line(const struct report *r, struct libscols_table *tb,
+		     const struct analysis_point *point, const struct analysis_line *line)
+{
+	size_t room = (size_t)r->table_width / 3, n = columns_of(point);
 	_cleanup_free_ char *name = text_line_name(r, line->selected, room < 20 ? 20 : room);
 	_cleanup_free_ char *function = text_clean(r, line->function ? line->function : "-");
 	struct libscols_line *row = scols_table_new_line(tb, NULL);
-	char text[NUMBER_ROOM];
-	bool ok;
+	char text[N_COLUMNS][NUMBER_ROOM] = {"", ""};
+	bool ok = row != NULL;
 
-	if (!row)
-		return false;
-	ok = scols_line_set_data(row, LINE, name) == 0 &&
-	     scols_line_set_data(row, FUNCTION, function) == 0;
 	if (isfinite(line->share))
-		(void)snprintf(text, sizeof(text), "%.1f %%", 100 * line->share);
+		(void)snprintf(text[SHARE], NUMBER_ROOM, "%.1f %%", 100 * line->share);
 	else
-		(void)snprintf(text, sizeof(text), "-");
-	ok = ok && scols_line_set_data(row, SHARE, text) == 0;
+		(void)snprintf(text[SHARE], NUMBER_ROOM, "-");
+	text_effect(r, line->slope.effect, line->slope.low, line->slope.high, text[SLOPE]);
 	for (size_t i = 0; i < ANALYSIS_CURVE_POINTS; i++) {
 		struct analysis_change shown = analysis_shown(line, i);
 
-		text_effect(r, shown.effect, shown.low, shown.high, text);
-		ok = ok && scols_line_set_data(row, AT_25 + i, text) == 0;
+		text_effect(r, shown.effect, shown.low, shown.high, text[AT_25 + i]);
 	}
-	text_verdict(line, spins, text);
-	ok = ok && scols_line_set_data(row, VERDICT, text) == 0;
-	if (ok && r->color && verdict_color(line->verdict))
+	text_verdict(line, point->speed.spins, text[VERDICT]);
+	(void)snprintf(text[EXPERIMENTS], NUMBER_ROOM, "%zu", line->experiments);
+	ok = ok && scols_line_set_data(row, LINE, name) == 0 &&
+	     scols_line_set_data(row, FUNCTION, function) == 0;
+	for (size_t i = SHARE; ok && i < n; i++)
+		ok = scols_line_set_data(row, i, text[i]) == 0;
+	if (ok && n > VERDICT && r->color && verdict_color(line->verdict))
 		(void)scols_cell_set_color(scols_line_get_cell(row, VERDICT),
 					   verdict_color(line->verdict));
-	(void)snprintf(text, sizeof(text), "%zu", line->experiments);
-	return ok && scols_line_set_data(row, EXPERIMENTS, text) == 0;
+	return ok;
 }
 
 bool table_print(const struct report *r, const struct analysis_point *point)
@@ -107,11 +137,16 @@ bool table_print(const struct report *r, const struct analysis_point *point)
 	if (!ok)
 		return false;
 	(void)scols_table_enable_colors(tb, r->color);
-	for (size_t i = 0; ok && i < N_COLUMNS; i++)
-		ok = scols_table_new_column(tb, columns[i].title, columns[i].width_hint,
-					    columns[i].flags) != NULL;
+	for (size_t i = 0; ok && i < columns_of(point); i++) {
+		int flags = columns[i].flags;
+
+		if (i == SLOPE && !has_slopes(point))
+			flags |= SCOLS_FL_HIDDEN;
+		ok = scols_table_new_column(tb, columns[i].title, columns[i].width_hint, flags) !=
+		     NULL;
+	}
 	for (size_t i = 0; ok && i < point->n_lines && i < r->top; i++)
-		ok = add_line(r, tb, &point->lines[i], point->speed.spins);
+		ok = add_line(r, tb, point, &point->lines[i]);
 	ok = ok && scols_print_table(tb) == 0;
 	scols_unref_table(tb);
 	return ok;

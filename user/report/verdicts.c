@@ -16,7 +16,8 @@ bool any_verdict(const struct analysis *a, enum verdict v, enum undecided why)
 {
 	for (size_t i = 0; i < a->n_points; i++)
 		for (size_t j = 0; a->points[i].visits && j < a->points[i].n_lines; j++)
-			if (a->points[i].lines[j].verdict == v &&
+			if (a->points[i].lines[j].experiments &&
+			    a->points[i].lines[j].verdict == v &&
 			    a->points[i].lines[j].undecided == why)
 				return true;
 	return false;

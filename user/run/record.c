@@ -161,6 +161,26 @@ int run_sink(void *arg, const struct profile_experiment *x, const struct profile
 	return run_keep(&r->profile, x, points, n_points);
 }
 
+int run_slopes_sink(void *arg, const struct profile_slopes *s)
+{
+	struct run *r = arg;
+	struct profile *p = &r->profile;
+	struct profile_slopes *kept;
+
+	if (array_room(p->slopes, p->n_slopes) < 0)
+		return -ENOMEM;
+	kept = &p->slopes[p->n_slopes];
+	*kept = *s;
+	kept->point = copy(s->point);
+	kept->places = copy(s->places);
+	p->n_slopes++;
+	if (!kept->point || !kept->places)
+		return -ENOMEM;
+	if (!r->write_error)
+		r->write_error = profile_write_slopes(r->writer, s);
+	return 0;
+}
+
 void run_keep_trial(struct run *r, bool keep)
 {
 	struct profile *p = &r->profile,

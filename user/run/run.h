@@ -334,6 +334,7 @@ void run_slowing_print(const struct run *r);
 int run_write_startup(struct run *r, struct error *e);
 int run_sink(void *arg, const struct profile_experiment *x, const struct profile_point *points,
 	     size_t n_points);
+int run_slopes_sink(void *arg, const struct profile_slopes *s);
 /* --inject=auto: the experiments so far go to the file, or are forgotten, since they were made
  * without handlers that it takes. */
 void run_keep_trial(struct run *r, bool keep);

@@ -99,6 +99,10 @@ int run_choose_payer(struct run *r, struct error *e)
 	 * of. */
 	bool keep_cpu = work && r->options.sync == RUN_SYNC_SCHED;
 
+	if (r->options.slopes_only) {
+		r->payer = ABI_PAY_NONE;
+		return 0;
+	}
 	r->injection.held_else = work;
 	r->injection.mode = inject_mode(r, work);
 	if (r->options.kind != RUN_LAUNCH && !work && r->injection.mode == RUN_INJECT_NONE)
@@ -435,6 +439,7 @@ int run_open_runner(struct run *r, struct error *e)
 		.point_names = names,
 		.point_kinds = kinds,
 		.n_points = points_count(points),
+		.slopes = o->slopes_only ? run_slopes_sink : NULL,
 		.whole_run = o->runs > 0,
 	};
 	int err;

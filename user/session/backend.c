@@ -397,6 +397,21 @@ static int intervals(void *b, const char *line, struct backend_interval *ret, si
 	return 0;
 }
 
+static int slopes_begin(void *b, const struct backend_place *places, size_t n)
+{
+	return session_slopes_begin(b, places, n);
+}
+
+static int slopes_end(void *b)
+{
+	return session_slopes_end(b);
+}
+
+static int slopes(void *b, size_t i, struct backend_slopes *ret)
+{
+	return session_slopes(b, i, ret);
+}
+
 const struct backend_ops session_backend = {
 	.begin = begin,
 	.snapshot = snapshot,
@@ -405,6 +420,9 @@ const struct backend_ops session_backend = {
 	.samples = samples,
 	.owed = owed,
 	.latency = latency,
+	.slopes_begin = slopes_begin,
+	.slopes_end = slopes_end,
+	.slopes = slopes,
 	.name = name,
 	.callers = callers,
 	.inlined = inlined,

@@ -123,11 +123,15 @@ struct session {
 	struct ring_buffer *loads;
 	bool loaded;
 	struct unwind *unwind;
+	struct abi_place *places;  /* of slopes, the map; NULL: there are none */
 	struct sync *sync;	   /* --sync pthread; else NULL */
 	bool sync_switch;	   /* ... and switches are reported, too */
 	struct abi_totals *percpu; /* room for one copy a CPU */
 	uint64_t pause_latency_begin[ABI_PAUSE_LATENCY_BUCKETS];
-	uint64_t epoch; /* of the experiment under way or just ended */
+	uint64_t epoch;				  /* of the experiment under way or just ended */
+	uint64_t window;			  /* of slopes, likewise */
+	uint64_t window_run_ns, window_ticked_ns; /* when it began */
+	double window_scale; /* what was executed in it, over what ticks stood for */
 	pthread_mutex_t
 		*procs_lock;	  /* of many processes' entries, shared with children; else NULL */
 	struct ring_buffer *ring; /* of execs, in a scope of many processes */
@@ -213,6 +217,13 @@ void processes_calibrate(struct session *s, bool begins);
 
 /* totals.c */
 int totals_read(struct session *s, struct abi_totals *ret);
+
+/* slopes.c: after load; and the calls of experiment/backend.h. */
+int slopes_map(struct session *s, struct error *e);
+void slopes_unmap(struct session *s); /* not opened: allowed */
+int session_slopes_begin(struct session *s, const struct backend_place *places, size_t n);
+int session_slopes_end(struct session *s);
+int session_slopes(struct session *s, size_t point, struct backend_slopes *ret);
 
 /* sync.c: before and after load; tells the shim whether an experiment runs. */
 void sync_configure(struct session *s);

@@ -59,6 +59,9 @@ static void configure(struct session *s)
 		(void)bpf_map__set_max_entries(s->skel->maps.chains, 1); /* 5 MB less */
 	c->slows = s->options.slows;
 	c->waits = s->options.waits;
+	c->slopes = s->options.slopes && s->options.sync == ABI_SYNC_SCHED;
+	if (!c->slopes)
+		(void)bpf_map__set_max_entries(s->skel->maps.queued_vectors, 1);
 	c->max_frames = feature_disabled("unwind", s->options.disabled) ? 1 : ABI_MAX_FRAMES;
 }
 
@@ -159,6 +162,9 @@ static int open_programs(const struct session_options *o, struct session **ret, 
 		r = programs_load(s->skel->skeleton, why);
 	if (r < 0)
 		return refusal_fail(e, r, "the BPF programs", why);
+	r = slopes_map(s, e);
+	if (r < 0)
+		return r;
 	r = sync_open(s, e);
 	if (r >= 0)
 		r = unwind_open(s, e);
@@ -205,6 +211,7 @@ void session_close(struct session *s)
 	events_close(s);
 	session_slow_by_samples(s);
 	points_close(&s->points);
+	slopes_unmap(s);
 	sync_close(s);
 	loader_close(s);
 	trace_close(s);

@@ -35,6 +35,7 @@ struct session_options {
 	/* A bit for each kind of wait (base/waits.h) that is sampled as well, and can be selected:
 	 * takes task work and ABI_SYNC_SCHED; that for a CPU takes ABI_PAY_HOLD, too. */
 	unsigned int waits;
+	bool slopes;	      /* windows can be opened in which slopes are measured */
 	bool slows;	      /* experiments may slow the line for real */
 	bool slow_probes;     /* ... and may do so at its visits (session_slow_at); takes
 				 POINTS_NEED_PROBES */

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Slopes: what a little of each place is worth, of all places at once, while nobody is paused.
+ *
+ * Each thread carries a vector, D: for each place how much earlier the thread would be where it is
+ * if the place took no time, to first order. It grows where the thread executes (S1), and goes
+ * along the events that end waits: who was woken (S2) or got a CPU that another one had (S3) or was
+ * born (S4) is where it is because of the thread that did it, and takes over its D. At a visit of a
+ * progress point, D over the time since all D were 0 is the share of each place in the chain of
+ * events that led there, which is the slope of the place's causal profile at 0 %. These are the
+ * limits of R1 to R6 for a speedup that goes to 0. The chain is the one of critical paths (Yang and
+ * Miller, ICDCS 1988; online: Hollingsworth, SIGMETRICS 1996), and that its derivative can be
+ * carried along one run is infinitesimal perturbation analysis (Ho and Cao, JOTA 40, 1983).
+ *
+ * All D begin at 0 in each window of some tenths of a second. Nothing here takes a lock: a vector
+ * is written by the CPU that runs its thread, or by the waker of a thread that is blocked. */
+#pragma once
+
+#include "bpf/maps.h"
+#include "bpf/vector.h"
+
+struct abi_slopes_control slopes_control __weak SEC(".bss") = {};
+
+/* What the thread in scope that left a CPU last had then (S3). */
+struct abi_vector slope_cpus[ABI_MAX_CPUS] __weak SEC(".bss") = {};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 2 * ABI_MAX_PLACES);
+	__type(key, u32);
+	__type(value, struct abi_place);
+} places __weak SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, ABI_MAX_POINTS);
+	__type(key, u32);
+	__type(value, struct abi_slopes);
+} slopes __weak SEC(".maps");
+
+/* The window that is open; 0: none is. */
+static __always_inline u64 slope_window(void)
+{
+	return config.slopes ? *(volatile u64 *)&slopes_control.window : 0;
+}
+
+/* Which entry the place at @code has: the last interval that begins at or before it. */
+__weak __noinline u32 slope_entry(u64 code, u64 window)
+{
+	u32 first = window & 1 ? ABI_MAX_PLACES : 0, lo = 0, hi;
+	u32 found = ABI_ENTRY_REST;
+
+	hi = *(volatile u32 *)&slopes_control.n_places[window & 1];
+	for (int i = 0; i < 13 && lo < hi; i++) { /* 2^12 = ABI_MAX_PLACES */
+		u32 mid = lo + (hi - lo) / 2, at = first + mid;
+		struct abi_place *p = bpf_map_lookup_elem(&places, &at);
+
+		if (!p)
+			break;
+		if (p->lo <= code) {
+			found = code < p->hi ? p->entry : ABI_ENTRY_REST;
+			lo = mid + 1;
+		} else {
+			hi = mid;
+		}
+	}
+	return found;
+}
+
+/* Of all ticks of each CPU that found threads in scope: what they stood for, ns, ever. A cache line
+ * each. */
+#define TICKED_STEP 8
+abi_u64 slope_ticked[ABI_MAX_CPUS * TICKED_STEP] __weak SEC(".bss") = {};
+
+/* S7, for a tick that began at @begun and stands for @distance: the interrupt, as calibrated, and
+ * what its program does are ours. Returns the rest, which is the place's. */
+static __always_inline u64 slope_ticks(struct abi_vector *v, u64 distance, u64 begun)
+{
+	u64 own = control.tick_ns + bpf_ktime_get_ns() - begun;
+
+	own = own < distance ? own : distance;
+	slope_ticked[index_below(cpu_index() * TICKED_STEP, ABI_MAX_CPUS * TICKED_STEP)] +=
+		distance;
+	vector_add(v, ABI_ENTRY_OWN, own);
+	return distance - own;
+}
+
+/* S1, for a sample in the place @code (0: in none) of the current thread. Each stands for the mean
+ * distance of this CPU's ticks, not for what the thread has executed since its last one: so D is
+ * never late. */
+static __always_inline void slope_tick(struct abi_vector *v, u64 code, u64 distance, u64 begun)
+{
+	u64 window = slope_window(), ns;
+
+	if (!window)
+		return;
+	vector_enter(v, window);
+	ns = slope_ticks(v, distance, begun);
+	vector_add(v, code ? index_below(slope_entry(code, window), ABI_ENTRIES) : ABI_ENTRY_REST,
+		   ns);
+}
+
+/* S2 and S4: @w goes on where @k is. */
+static __always_inline void slope_take(struct abi_vector *w, struct abi_vector *k)
+{
+	u64 window = slope_window();
+
+	if (window)
+		vector_take(w, k, window);
+}
+
+/* How much of the time from @from to @now is in the window. */
+static __always_inline u64 slope_since(u64 from, u64 now)
+{
+	u64 begun = slopes_control.begun_ns;
+
+	from = from > begun ? from : begun;
+	return now > from ? now - from : 0;
+}
+
+/* S5: something outside of the scope ended a wait of @kind that began at @from. */
+static __always_inline void slope_waited(struct abi_vector *w, u32 kind, u64 from, u64 now)
+{
+	vector_enter(w, slope_window());
+	vector_add(w, index_below(ABI_ENTRY_WAITS + kind, ABI_ENTRIES), slope_since(from, now));
+}
+
+/* A global function: it is verified once. */
+__weak __noinline int slope_pass(struct abi_vector *v, u64 window)
+{
+	if (v)
+		vector_pass(&slope_cpus[cpu_index()], v, window);
+	return 0;
+}
+
+/* A thread in scope leaves this CPU. */
+static __always_inline void slope_leave(struct abi_vector *v, bool passes)
+{
+	u64 window = slope_window();
+
+	if (!window)
+		return;
+	if (passes)
+		slope_pass(v, window);
+	else
+		vector_leave(&slope_cpus[cpu_index()], v, window);
+}
+
+/* S3: @w gets this CPU, for which it waited since @from. @behind: a thread in scope had it
+ * meanwhile. */
+static __always_inline void slope_got_cpu(struct abi_vector *w, bool behind, u64 from, u64 now)
+{
+	u64 window = slope_window();
+
+	if (window)
+		vector_got_cpu(w, &slope_cpus[cpu_index()], behind, slope_since(from, now), window);
+}
+
+/* S6. A global function: it is verified once. @cost: what the visit itself takes (S7). */
+__weak __noinline int slope_visit(struct abi_vector *v, u32 point, u64 now)
+{
+	struct abi_slopes *s = bpf_map_lookup_elem(&slopes, &point);
+	u64 window = slope_window(), begun = slopes_control.begun_ns;
+
+	if (!v || !s || !window || now <= begun)
+		return 0;
+	vector_enter(v, window);
+	if (s->window != window) {
+		__builtin_memset(s, 0, sizeof(*s));
+		s->window = window;
+	}
+	s->seen++;
+	if (s->seen > ABI_POINT_MANY && s->seen % ABI_POINT_SKIP)
+		return 0;
+	s->visits++;
+	s->time += now - begun;
+	for (int i = 0; i < ABI_ENTRIES; i++)
+		s->sum[i] += v->d[i];
+	vector_add(v, ABI_ENTRY_OWN, slopes_control.visit_ns[index_below(point, ABI_MAX_POINTS)]);
+	return 0;
+}

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* A slope is a ratio of two sums over windows: the time in a place's part of the chains of events
+ * that led to visits, and the length of those chains, without what the profiler took of them. That
+ * a sum is divided by a sum, and not averaged by window, gives each visit the same weight,
+ * whichever thread made it. The interval is that of a ratio estimator (Cochran, Sampling
+ * Techniques, 6.4) with Student's t. */
+#include "analysis/slopes.h"
+
+#include "analysis/stats.h"
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/waits.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Bound for hostile files. */
+#define MAX_LINES 4096
+
+/* One place in one window. */
+struct part {
+	const char *location; /* in one of the analysis's texts */
+	size_t record;
+	double ns;
+};
+
+struct parts {
+	struct part *all;
+	size_t n;
+};
+
+static void parts_free(struct parts *p)
+{
+	free(p->all);
+}
+
+static int by_location(const void *a, const void *b)
+{
+	const struct part *x = a, *y = b;
+	int order = strcmp(x->location, y->location);
+
+	return order ? order : (x->record > y->record) - (x->record < y->record);
+}
+
+/* The places of record @i. */
+static int take_record(const struct profile *p, size_t i, struct analysis *a, struct parts *ret)
+{
+	char *text = strdup(p->slopes[i].places), *line, *next = text;
+
+	if (!text || array_room(a->texts, a->n_texts) < 0) {
+		free(text);
+		return -ENOMEM;
+	}
+	a->texts[a->n_texts++] = text;
+	while ((line = strsep(&next, "\n"))) {
+		char *end;
+		unsigned long long ns = strtoull(line, &end, 10);
+
+		if (end == line || *end != '\t' || !end[1])
+			continue;
+		if (array_room(ret->all, ret->n) < 0)
+			return -ENOMEM;
+		ret->all[ret->n++] = (struct part){end + 1, i, (double)ns};
+	}
+	return 0;
+}
+
+static double length_of(const struct profile_slopes *s)
+{
+	return s->own_ns < s->time_ns ? (double)(s->time_ns - s->own_ns) : 0;
+}
+
+/* Of one location: one part for each window. */
+static struct analysis_change slope_of(const struct profile *p, const struct part *parts, size_t n)
+{
+	double sum = 0, length = 0, squares = 0, half;
+
+	for (size_t i = 0; i < n; i++) {
+		sum += parts[i].ns;
+		length += length_of(&p->slopes[parts[i].record]);
+	}
+	if (!(length > 0))
+		return (struct analysis_change){NAN, NAN, NAN};
+	for (size_t i = 0; i < n; i++) {
+		double off = parts[i].ns - sum / length * length_of(&p->slopes[parts[i].record]);
+
+		squares += off * off;
+	}
+	if (n < 2)
+		return (struct analysis_change){sum / length, NAN, NAN};
+	half = stats_t_quantile((double)(n - 1)) * sqrt((double)n / (double)(n - 1) * squares) /
+	       length;
+	return (struct analysis_change){sum / length, sum / length - half, sum / length + half};
+}
+
+static struct analysis_line *line_named(struct analysis_point *point, const char *location)
+{
+	for (size_t i = 0; i < point->n_lines; i++)
+		if (strcmp(point->lines[i].selected, location) == 0)
+			return &point->lines[i];
+	return NULL;
+}
+
+static double share_of(const struct profile *p, const char *location)
+{
+	const struct profile_samples *s = profile_find_samples(p, location);
+
+	return s && p->sampled ? (double)s->count / (double)p->sampled : NAN;
+}
+
+/* A line that no experiment has tried. */
+static struct analysis_line *add_line(const struct profile *p, struct analysis_point *point,
+				      const char *location)
+{
+	struct analysis_line *grown, *l;
+
+	grown = reallocarray(point->lines, point->n_lines + 1, sizeof(*grown));
+	if (!grown)
+		return NULL;
+	point->lines = grown;
+	l = &grown[point->n_lines++];
+	*l = (struct analysis_line){
+		.selected = location,
+		.share = share_of(p, location),
+		.wait = wait_of(location, NULL),
+		.missing_s = NAN,
+		.best_effect = NAN,
+		.best_speedup = NAN,
+		.allow = {.share = NAN, .presence = {.share = 1, .factor = 1}},
+		.slope = {NAN, NAN, NAN},
+	};
+	l->curve = (struct analysis_curve){.slope = NAN,
+					   .slope_low = NAN,
+					   .slope_high = NAN,
+					   .knee = NAN,
+					   .knee_low = NAN,
+					   .knee_high = NAN,
+					   .knee_effect = NAN,
+					   .slope_after = NAN};
+	for (size_t i = 0; i < ANALYSIS_CURVE_POINTS; i++)
+		l->curve.at[i] = (struct analysis_change){NAN, NAN, NAN};
+	return l;
+}
+
+static int add_slopes(const struct profile *p, struct parts *parts, struct analysis_point *point)
+{
+	qsort(parts->all, parts->n, sizeof(*parts->all), by_location);
+	for (size_t i = 0, n; i < parts->n; i += n) {
+		struct analysis_change slope;
+		struct analysis_line *l;
+
+		for (n = 1; i + n < parts->n &&
+			    strcmp(parts->all[i + n].location, parts->all[i].location) == 0;)
+			n++;
+		slope = slope_of(p, &parts->all[i], n);
+		l = line_named(point, parts->all[i].location);
+		/* What has none and was not tried is not worth a row. */
+		if (!l && (!(slope.effect > 0) || point->n_lines >= MAX_LINES))
+			continue;
+		if (!l)
+			l = add_line(p, point, parts->all[i].location);
+		if (!l)
+			return -ENOMEM;
+		l->slope = slope;
+	}
+	return 0;
+}
+
+static int by_slope(const void *a, const void *b)
+{
+	const struct analysis_line *x = a, *y = b;
+
+	if (x->slope.effect != y->slope.effect)
+		return x->slope.effect < y->slope.effect ? 1 : -1;
+	return strcmp(x->selected, y->selected);
+}
+
+bool analysis_slopes_only(const struct analysis_point *p)
+{
+	bool known = false;
+
+	for (size_t i = 0; i < p->n_lines; i++) {
+		if (p->lines[i].experiments)
+			return false;
+		known |= isfinite(p->lines[i].slope.effect);
+	}
+	return known;
+}
+
+static struct analysis_point *point_named(struct analysis *a, const char *name)
+{
+	struct analysis_point *grown;
+
+	for (size_t i = 0; i < a->n_points; i++)
+		if (strcmp(a->points[i].name, name) == 0)
+			return &a->points[i];
+	grown = reallocarray(a->points, a->n_points + 1, sizeof(*grown));
+	if (!grown)
+		return NULL;
+	a->points = grown;
+	grown[a->n_points] = (struct analysis_point){
+		.name = name, .kind = PROFILE_THROUGHPUT, .placebo = NAN, .self_share = NAN};
+	return &grown[a->n_points++];
+}
+
+static bool is_first(const struct profile *p, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (strcmp(p->slopes[k].point, p->slopes[i].point) == 0)
+			return false;
+	return true;
+}
+
+/* Of the point that record @first is the first one of. */
+static int add_point(const struct profile *p, size_t first, struct analysis *a)
+{
+	_cleanup_(parts_free) struct parts parts = {0};
+	struct analysis_point *point = point_named(a, p->slopes[first].point);
+	bool alone;
+	double own = 0, time = 0;
+	int r = point ? 0 : -ENOMEM;
+
+	if (r < 0)
+		return r;
+	alone = point->n_lines == 0;
+	for (size_t i = first; r == 0 && i < p->n_slopes; i++) {
+		const struct profile_slopes *s = &p->slopes[i];
+
+		if (strcmp(s->point, point->name) != 0)
+			continue;
+		r = take_record(p, i, a, &parts);
+		own += (double)s->own_ns;
+		time += (double)s->time_ns;
+		if (alone && (i == first || s->began != p->slopes[i - 1].began))
+			point->visits += s->seen;
+	}
+	point->self_share = time > 0 ? own / time : NAN;
+	if (r == 0)
+		r = add_slopes(p, &parts, point);
+	if (r == 0 && alone)
+		qsort(point->lines, point->n_lines, sizeof(*point->lines), by_slope);
+	return r;
+}
+
+int slopes_add(const struct profile *p, struct analysis *a)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < a->n_points; i++)
+		a->points[i].self_share = NAN;
+	for (size_t i = 0; i < a->n_points; i++)
+		for (size_t k = 0; k < a->points[i].n_lines; k++)
+			a->points[i].lines[k].slope = (struct analysis_change){NAN, NAN, NAN};
+	for (size_t i = 0; r == 0 && i < p->n_slopes; i++)
+		if (is_first(p, i))
+			r = add_point(p, i, a);
+	return r;
+}

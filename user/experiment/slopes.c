@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "experiment/slopes.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/waits.h"
+#include "experiment/tally.h"
+#include "profile/profile.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A window has to see several rounds of the program: its visits find what led to them since its
+ * begin. */
+#define SHORTEST_NS (250 * NSEC_PER_MSEC)
+#define LONGEST_NS (8 * NSEC_PER_SEC)
+#define LEAST_VISITS                                                                \
+	20 /* of the point that is visited least; with fewer the next one is longer \
+	    */
+#define WAIT_NS (20 * NSEC_PER_MSEC)
+
+struct slopes {
+	const struct backend_ops *ops;
+	void *backend;
+	slopes_sink sink;
+	void *arg;
+	uint64_t length_ns;		       /* of the next window */
+	uint64_t begun_ns;		       /* 0: no window is open */
+	const char *lines[BACKEND_MAX_PLACES]; /* interned by the backend */
+	size_t n_lines;
+	struct backend_place places[BACKEND_MAX_PLACE_INTERVALS];
+	size_t n_places;
+};
+
+int slopes_new(const struct backend_ops *ops, void *backend, slopes_sink sink, void *arg,
+	       struct slopes **ret)
+{
+	struct slopes *s = ops->slopes_begin ? calloc(1, sizeof(*s)) : NULL;
+
+	if (!s)
+		return ops->slopes_begin ? -ENOMEM : -EOPNOTSUPP;
+	s->ops = ops;
+	s->backend = backend;
+	s->sink = sink;
+	s->arg = arg;
+	s->length_ns = SHORTEST_NS;
+	*ret = s;
+	return 0;
+}
+
+void slopes_free(struct slopes *s)
+{
+	free(s);
+}
+
+static int by_place(const void *a, const void *b)
+{
+	const struct backend_place *x = a, *y = b;
+
+	return x->at.lo < y->at.lo ? -1 : x->at.lo > y->at.lo;
+}
+
+/* The line's code gets the next place, unless there is no room for all of it. */
+static int add_line(struct slopes *s, const char *line)
+{
+	struct backend_interval at[BACKEND_MAX_INTERVALS];
+	size_t n = 0;
+	int r = s->ops->intervals(s->backend, line, at, &n);
+
+	if (r == -ENOENT || n == 0)
+		return 0;
+	if (r < 0)
+		return r;
+	n = n < BACKEND_MAX_INTERVALS ? n : BACKEND_MAX_INTERVALS;
+	if (n > BACKEND_MAX_PLACE_INTERVALS - s->n_places)
+		return 0;
+	for (size_t i = 0; i < n; i++)
+		s->places[s->n_places++] = (struct backend_place){at[i], s->n_lines};
+	s->lines[s->n_lines++] = line;
+	return 0;
+}
+
+/* Where there are no samples yet, there is nothing to open. */
+static int open_window(struct slopes *s, const struct tally *t, uint64_t now, uint64_t *ret_due)
+{
+	struct tally_line *lines[BACKEND_MAX_PLACES];
+	size_t n = tally_most(t, lines, BACKEND_MAX_PLACES);
+	int r = 0;
+
+	*ret_due = now + (n ? s->length_ns : WAIT_NS);
+	if (!n)
+		return 0;
+	s->n_lines = s->n_places = 0;
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = add_line(s, lines[i]->name);
+	if (r < 0)
+		return r;
+	qsort(s->places, s->n_places, sizeof(*s->places), by_place);
+	r = s->ops->slopes_begin(s->backend, s->places, s->n_places);
+	s->begun_ns = r == 0 ? now : 0;
+	return r;
+}
+
+/* Texts of places, each at most PROFILE_MAX_SLOPES long, and their records. */
+struct texts {
+	struct profile_slopes record;
+	char text[PROFILE_MAX_SLOPES];
+	size_t used;
+	const struct slopes *slopes;
+};
+
+static int flush(struct texts *t)
+{
+	int r = t->used ? t->slopes->sink(t->slopes->arg, &t->record) : 0;
+
+	t->used = 0;
+	return r;
+}
+
+static int add_text(struct texts *t, uint64_t ns, const char *name)
+{
+	char line[PROFILE_MAX_SLOPES];
+	int n = snprintf(line, sizeof(line), "%" PRIu64 "\t%s\n", ns, name), r = 0;
+
+	/* A name without end, or one that would be taken for two. */
+	if (n < 0 || (size_t)n >= sizeof(line) || strpbrk(name, "\t\n"))
+		return 0;
+	if ((size_t)n >= sizeof(t->text) - t->used)
+		r = flush(t);
+	memcpy(t->text + t->used, line, (size_t)n + 1);
+	t->used += (size_t)n;
+	return r;
+}
+
+static int tell(const struct slopes *s, const struct backend_slopes *b, struct texts *t)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < s->n_lines; i++)
+		r = add_text(t, b->place_ns[i], s->lines[i]);
+	for (unsigned int kind = 1; r == 0 && kind < WAIT_KINDS; kind++) {
+		char name[32];
+
+		(void)snprintf(name, sizeof(name), "[%s]", wait_name(kind));
+		r = add_text(t, b->wait_ns[kind], name);
+	}
+	return r == 0 ? flush(t) : r;
+}
+
+/* Of one point; *ret_seen: how many visits there were, all of them. */
+static int close_point(const struct slopes *s, size_t i, const char *name, uint64_t length_ns,
+		       struct texts *t, uint64_t *ret_seen)
+{
+	struct backend_slopes b;
+	int r = s->ops->slopes(s->backend, i, &b);
+
+	*ret_seen = r == 0 ? b.seen : 0;
+	if (r < 0 || !b.visits)
+		return r;
+	t->record = (struct profile_slopes){
+		.point = (char *)(uintptr_t)name,
+		.began = s->begun_ns,
+		.length = length_ns,
+		.seen = b.seen,
+		.visits = b.visits,
+		.time_ns = b.time_ns,
+		.own_ns = b.own_ns,
+		.places = t->text,
+	};
+	return tell(s, &b, t);
+}
+
+int slopes_close(struct slopes *s, const struct profile_point *points, size_t n_points,
+		 uint64_t now)
+{
+	_cleanup_free_ struct texts *t = NULL;
+	uint64_t least = 0, seen;
+	int r;
+
+	if (!s->begun_ns)
+		return 0;
+	r = s->ops->slopes_end(s->backend);
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return -ENOMEM;
+	t->slopes = s;
+	for (size_t i = 0; r == 0 && i < n_points; i++) {
+		r = close_point(s, i, points[i].name, now > s->begun_ns ? now - s->begun_ns : 0, t,
+				&seen);
+		least = seen && (!least || seen < least) ? seen : least;
+	}
+	s->begun_ns = 0;
+	if (least < LEAST_VISITS && s->length_ns < LONGEST_NS)
+		s->length_ns *= 2;
+	return r;
+}
+
+int slopes_step(struct slopes *s, struct tally *t, const struct profile_point *points,
+		size_t n_points, uint64_t now, uint64_t *ret_due)
+{
+	int r = slopes_close(s, points, n_points, now);
+
+	if (r == 0)
+		r = tally_drain(t);
+	return r < 0 ? r : open_window(s, t, now, ret_due);
+}
+
+void slopes_drop(struct slopes *s)
+{
+	if (s && s->begun_ns)
+		(void)s->ops->slopes_end(s->backend);
+	if (s)
+		s->begun_ns = 0;
+}
