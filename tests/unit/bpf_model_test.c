@@ -14,6 +14,7 @@
 #include "bpf_native.h"
 #include "bpf_model_programs.h"
 #include "bpf/clock.h"
+#include "bpf/vector.h"
 
 #include "base/rng.h"
 
@@ -45,6 +46,8 @@ struct thread {
 	enum what waits_for;
 	int semaphore, cpu;
 	bool blocked, paying;
+	struct abi_vector vector;
+	u64 ready_at; /* for a CPU; 0: it has one */
 };
 
 struct cpu {
@@ -53,6 +56,8 @@ struct cpu {
 	} clocks[CLOCKS];
 	bool tick; /* one came; whoever executes next is sampled */
 	int runs;  /* which thread; -1: none */
+	u64 left_at;
+	struct abi_vector vector;
 };
 
 #define CPUS 2
@@ -65,6 +70,7 @@ struct model {
 	struct {
 		u64 due; /* 0: nothing is queued */
 		s64 clock;
+		struct abi_vector vector;
 	} items[SEMAPHORES];
 	int tasks, unended;
 	struct cpu cpus[CPUS];
@@ -72,7 +78,12 @@ struct model {
 	s64 g, hits;
 	struct rng rng;
 	int redraws;
+	double sum, time;	 /* of slopes: of the line, and of the time, at visits */
+	double executed, ticked; /* by all threads, and what ticks stood for of it */
 };
+
+/* One window. */
+#define WINDOW 1
 
 static double uneven(struct model *m, double by)
 {
@@ -107,6 +118,16 @@ static void tick(struct model *m, struct cpu *c)
 	}
 }
 
+/* Between the ticks of a CPU, mean. */
+static double spacing(const struct cpu *c)
+{
+	double frequency = 0;
+
+	for (int i = 0; i < CLOCKS; i++)
+		frequency += 1 / c->clocks[i].period;
+	return 1 / frequency;
+}
+
 static void block(struct model *m, struct thread *t, enum what why, int semaphore)
 {
 	t->blocked = true;
@@ -129,11 +150,13 @@ static void wake_with(struct model *m, struct thread *w, s64 clock)
 	w->clock.local += clock_clamp_ahead(&w->clock, change, m->g);
 	w->blocked = false;
 	w->paying = false;
+	w->ready_at = m->now;
 }
 
 static void wake(struct model *m, struct thread *w, const struct thread *k)
 {
 	wake_with(m, w, clock_of(k));
+	vector_take(&w->vector, &((struct thread *)(uintptr_t)k)->vector, WINDOW);
 	/* Now and then to where its waker is, or to the other CPU. */
 	if (m->program->wanders && rng_below(&m->rng, 4) == 0)
 		w->cpu = k->cpu;
@@ -177,9 +200,15 @@ static s64 work(struct model *m, struct thread *t, const struct step *s, s64 bud
 	ran = t->left < budget ? t->left : budget;
 	t->left -= ran;
 	t->clock.exec += ran;
+	m->executed += (double)ran;
 	if (c->tick) {
 		c->tick = false;
 		sample(m, t, s->what == LINE || s->what == TASK);
+		m->ticked += spacing(c);
+		vector_enter(&t->vector, WINDOW);
+		vector_add(&t->vector,
+			   s->what == LINE || s->what == TASK ? ABI_ENTRY_FIRST : ABI_ENTRY_REST,
+			   (u64)spacing(c));
 	}
 	if (t->left == 0 && s->what == TASK)
 		t->at += --m->unended == 0;
@@ -225,6 +254,8 @@ static void run_workers(struct model *m)
 			w->blocked = w->paying = false;
 		else
 			wake_with(m, w, m->program->worker == LEVEL ? m->g : m->items[i].clock);
+		if (w)
+			vector_take(&w->vector, &m->items[i].vector, WINDOW);
 	}
 }
 
@@ -269,6 +300,7 @@ static void synchronize(struct model *m, struct thread *t, const struct step *s)
 	case QUEUE:
 		m->items[(int)s->arg].due = m->now + WORKER_US * US;
 		m->items[(int)s->arg].clock = clock_of(t);
+		m->items[(int)s->arg].vector = t->vector;
 		break;
 	case TAKE:
 		if (m->semaphores[(int)s->arg])
@@ -283,6 +315,8 @@ static void synchronize(struct model *m, struct thread *t, const struct step *s)
 		break;
 	case VISIT:
 		m->visits++;
+		m->sum += (double)t->vector.d[ABI_ENTRY_FIRST] * ABI_D_UNIT;
+		m->time += (double)m->now;
 		break;
 	default:
 		t->at = 0;
@@ -311,14 +345,24 @@ static bool pays(struct model *m, struct thread *t)
 static struct thread *on_cpu(struct model *m, int n)
 {
 	struct cpu *c = &m->cpus[n];
+	struct thread *t;
 
 	if (c->runs >= 0 && !m->threads[c->runs].blocked && m->threads[c->runs].cpu == n)
 		return &m->threads[c->runs];
+	if (c->runs >= 0) {
+		vector_leave(&c->vector, &m->threads[c->runs].vector, WINDOW);
+		c->left_at = m->now;
+	}
 	c->runs = -1;
 	for (int i = 0; i < THREADS; i++)
 		if (!m->threads[i].blocked && m->threads[i].cpu == n)
 			c->runs = i;
-	return c->runs < 0 ? NULL : &m->threads[c->runs];
+	if (c->runs < 0)
+		return NULL;
+	t = &m->threads[c->runs];
+	vector_got_cpu(&t->vector, &c->vector, t->ready_at && c->left_at > t->ready_at,
+		       m->now - t->ready_at, WINDOW);
+	return t;
 }
 
 static void run(struct model *m, int n)
@@ -339,8 +383,8 @@ static void run(struct model *m, int n)
 	}
 }
 
-/* Effective time per visit (R8), in ns. */
-static double period_at(const struct program *p, double speedup, u64 length_ns)
+/* Runs @p for so long, its line faster by @speedup by pauses. */
+static void run_program(struct model *ret, const struct program *p, double speedup, u64 length_ns)
 {
 	struct model m = {.program = p,
 			  .period = (p->period ? p->period : 250) * US,
@@ -368,7 +412,39 @@ static double period_at(const struct program *p, double speedup, u64 length_ns)
 	if (m.g > m.hits)
 		fail_msg("%s: G grew by %lld, hits were %lld", p->name, (long long)m.g,
 			 (long long)m.hits);
+	*ret = m;
+}
+
+/* Effective time per visit (R8), in ns. */
+static double period_at(const struct program *p, double speedup, u64 length_ns)
+{
+	struct model m;
+
+	run_program(&m, p, speedup, length_ns);
 	return (double)(length_ns - (u64)m.g) / (double)m.visits;
+}
+
+/* The slope of each program's line, from one run at 0 %, in one window. */
+static void slopes_are_derivatives(void **state)
+{
+	size_t checked = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
+		const struct program *p = &programs[i];
+		struct model m;
+		double slope;
+
+		run_program(&m, p, 0, 16000000 * US);
+		slope = 100 * m.sum / m.time * m.executed / m.ticked;
+		printf("%-32s slope %5.1f (%4.1f)\n", p->name, slope, p->slope);
+		if (p->slope < 0)
+			continue;
+		checked++;
+		if (fabs(slope - p->slope) > 1.5)
+			fail_msg("%s: %.1f, not %.1f", p->name, slope, p->slope);
+	}
+	assert_true(checked > 15);
 }
 
 static void predictions_come_true(void **state)
@@ -412,6 +488,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(predictions_come_true),
+		cmocka_unit_test(slopes_are_derivatives),
 		cmocka_unit_test(workers_wake_with_the_clock_of_who_queued),
 	};
 

@@ -1,0 +1,113 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# --slopes-only: what a little of each line is worth, while nothing is paused, preloaded or injected; run, attach and system; all forms of the report.
+# needs: root btf python3
+# shellcheck disable=SC2154 # what helpers.sh sets
+set -uo pipefail
+# shellcheck source=tests/e2e/helpers.sh
+source "$(dirname -- "${BASH_SOURCE[0]}")/helpers.sh"
+cd "$tmp" || exit 1
+
+handover() { # WINDOW SECONDS
+	printf '%s\n' "$BUILD/tests/truth/handover" --round 5000 --kind mutex --window "$1" --seconds "$2"
+}
+
+# slope a, slope b, and how many lines and windows there are, of the profile.
+cat >slopes.py <<'P'
+import json
+import subprocess
+import sys
+
+report = json.loads(subprocess.run([sys.argv[1], "report", "--json", sys.argv[2]], capture_output=True, text=True, check=True).stdout)
+point = report["points"][0]
+lines = {}
+for line in point["lines"]:
+    for mark, number in (("a", sys.argv[3]), ("b", sys.argv[4])):
+        if line["selected"].endswith(f"handover.c:{number}"):
+            lines[mark] = line
+a, b = (lines[m]["slope"] if m in lines else 0 for m in "ab")
+held = all(x["slope_low"] <= x["slope"] <= x["slope_high"] for x in lines.values())
+print(a, b, held, report["experiments"], point["self_share"] is not None and point["self_share"] < 0.3)
+P
+mark() {
+	grep -n "/\* LINE:$1 \*/" "$SRC/tests/truth/programs/handover.c" | cut -d : -f 1
+}
+
+# The two lines of ping-pong are 60 : 40 of a round; whatever else the machine does takes from both.
+judge() { # CONDITION
+	local found
+	found=$(python3 slopes.py "$COZBPF" "$profile" "$(mark a)" "$(mark b)" 2>complaint)
+	read -r a b held experiments cheap <<<"$found"
+	python3 -c "a, b = $a, $b
+exit(0 if $1 else 1)" || why+=" slopes $a and $b;"
+	[ "$held" = True ] || why+=' an interval without its slope;'
+	[ "$experiments" = 0 ] || why+=" $experiments experiments;"
+	[ "$cheap" = True ] || why+=' what samples cost is not told;'
+}
+
+in_turn() {
+	mapfile -t command < <(handover 1 3)
+	profiled --slopes-only -p progress -- "${command[@]}" || why+=" status $?;"
+	judge 'a > 0.1 and 1.3 < a / b < 1.75'
+}
+tried in_turn
+verdict 'lines in turn' "$why" err complaint
+
+# With a queue between, the faster one is worth nothing.
+side_by_side() {
+	mapfile -t command < <(handover 8 3)
+	profiled --slopes-only -p progress -- "${command[@]}" || why+=" status $?;"
+	judge 'a > 0.1 and b < 0.5 * a'
+}
+tried side_by_side
+verdict 'the line that nothing waits for' "$why" err complaint
+
+# attach and system: the program runs already.
+attach_to() {
+	local how=$1
+	mapfile -t command < <(handover 1 8)
+	"${command[@]}" >out 2>&1 &
+	server=$!
+	sleep 0.5
+	rm -f "$profile"
+	case $how in
+	attach) words=(attach "$server") ;;
+	system) words=(system --pid-tree "$server") ;;
+	esac
+	timeout -k 5 30 "$COZBPF" "${words[@]}" -q --no-report -o "$profile" --slopes-only -p "progress=${command[0]}:progress" -d 3 2>err || why+=" status $?;"
+	grep -q cozbpf "/proc/$server/maps" && why+=' something of ours is in the process;'
+	kill "$server"
+	wait "$server" 2>/dev/null
+	judge 'a > 0.1 and 1.3 < a / b < 1.75'
+}
+for how in attach system; do
+	tried attach_to "$how"
+	verdict "$how" "$why" err complaint
+done
+
+# The program sees nothing of us.
+why=''
+profiled --slopes-only -p progress -- "$programs/launch" sh -c 'echo "${LD_PRELOAD-none}"; grep -c cozbpf /proc/self/maps' || true
+[ "$(sed -n 1p out)" = none ] || why+=" LD_PRELOAD is $(sed -n 1p out);"
+[ "$(sed -n 2p out)" = 0 ] || why+=' a library of ours is mapped;'
+verdict 'nothing is preloaded' "$why" out err
+
+# All forms say it.
+forms() {
+	mapfile -t command < <(handover 1 4)
+	profiled --slopes-only -p progress -- "${command[@]}" || why+=" status $?;"
+	"$COZBPF" report "$profile" >text 2>complaint || why+=' no text;'
+	grep -q '^Slopes of ' text || why+=' no head;'
+	tr '\n' ' ' <text | grep -qE 'A 10 % faster [^ ]*handover\.c:[0-9]+ takes' || why+=' no answer;'
+	grep -qE '^line +function +share +slope$' text || why+=' other columns;'
+	"$COZBPF" report --csv "$profile" 2>>complaint | head -n 1 | grep -q ',slope,slope_low,slope_high,' || why+=' no CSV;'
+	"$COZBPF" report --markdown "$profile" 2>>complaint | grep -q '| slope |' || why+=' no Markdown;'
+	"$COZBPF" report --html page "$profile" >/dev/null 2>>complaint && grep -q '<th scope=col class=n>slope' page || why+=' no HTML;'
+}
+tried forms
+verdict 'forms of the report' "$why" text complaint
+
+bad '--runs' '--runs.*--slopes-only' run --slopes-only -n 3 -- true
+bad '--sync pthread' '--slopes-only.*--sync pthread' run --slopes-only --sync pthread -p x -- true
+none_left && why='' || why=" left behind: $(left_behind)"
+verdict 'nothing is left behind' "$why"

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Slopes from the windows of a profile: the ratio, its interval, and what they are told of. */
+#include "analysis/analysis.h"
+#include "base/error.h"
+#include "base/rng.h"
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MS 1000000ULL
+
+struct text {
+	char *data;
+	size_t size;
+	FILE *f;
+};
+
+static void begin(struct text *t)
+{
+	t->f = open_memstream(&t->data, &t->size);
+	assert_non_null(t->f);
+	(void)fputs("{\"type\":\"startup\",\"time\":1}\n", t->f);
+}
+
+static void window(struct text *t, size_t n, unsigned long long time, unsigned long long own,
+		   const char *places)
+{
+	(void)fprintf(t->f,
+		      "{\"type\":\"slopes\",\"point\":\"done\",\"began\":%zu,\"length\":%llu,"
+		      "\"seen\":10,\"visits\":10,\"time_ns\":%llu,\"own_ns\":%llu,"
+		      "\"places\":\"%s\"}\n",
+		      n + 1, 250 * MS, time, own, places);
+}
+
+static void analysed(struct text *t, struct profile *p, struct analysis *a)
+{
+	struct error e = {.text = ""};
+
+	assert_int_equal(fclose(t->f), 0);
+	*p = (struct profile){0};
+	if (profile_read_buffer(p, t->data, t->size, "windows", &e) < 0)
+		fail_msg("%s", e.text);
+	assert_int_equal(p->bad_lines, 0);
+	assert_int_equal(analyse(p, 1, a), 0);
+}
+
+static void end(struct text *t, struct profile *p, struct analysis *a)
+{
+	analysis_free(a);
+	profile_free(p);
+	free(t->data);
+}
+
+static const struct analysis_line *line(const struct analysis *a, const char *name)
+{
+	for (size_t i = 0; i < a->points[0].n_lines; i++)
+		if (strcmp(a->points[0].lines[i].selected, name) == 0)
+			return &a->points[0].lines[i];
+	return NULL;
+}
+
+static void near(double value, double expected)
+{
+	if (!(fabs(value - expected) < 1e-9))
+		fail_msg("%.9g is not %.9g", value, expected);
+}
+
+/* Of 1000 ms, 100 are the profiler's: what remains is what slopes are shares of. */
+static void sums_are_divided_by_sums(void **state)
+{
+	struct text t = {0};
+	struct profile p;
+	struct analysis a;
+
+	(void)state;
+	begin(&t);
+	window(&t, 0, 400 * MS, 40 * MS, "72000000\\ta.c:1\\n0\\ta.c:2\\n36000000\\t[disk]\\n");
+	window(&t, 1, 600 * MS, 60 * MS, "378000000\\ta.c:1\\n0\\ta.c:2\\n54000000\\t[disk]\\n");
+	analysed(&t, &p, &a);
+	assert_int_equal(a.n_points, 1);
+	assert_string_equal(a.points[0].name, "done");
+	assert_int_equal(a.points[0].visits, 20);
+	near(a.points[0].self_share, 0.1);
+	near(line(&a, "a.c:1")->slope.effect, 0.5);
+	near(line(&a, "[disk]")->slope.effect, 0.1);
+	assert_int_equal(line(&a, "[disk]")->wait, 1);
+	/* Both windows say the same. */
+	near(line(&a, "[disk]")->slope.low, 0.1);
+	assert_true(line(&a, "a.c:1")->slope.low < 0.3 && line(&a, "a.c:1")->slope.high > 0.7);
+	/* Nothing was tried, and a line without a slope is not worth a row. */
+	assert_null(line(&a, "a.c:2"));
+	assert_true(analysis_slopes_only(&a.points[0]));
+	assert_string_equal(a.points[0].lines[0].selected, "a.c:1");
+	end(&t, &p, &a);
+}
+
+/* Windows that differ by chance: 95 of 100 intervals hold the truth. */
+static void intervals_hold(void **state)
+{
+	size_t held = 0, runs = 400;
+	struct rng rng;
+
+	(void)state;
+	rng_seed(&rng, 7);
+	for (size_t run = 0; run < runs; run++) {
+		struct text t = {0};
+		struct profile p;
+		struct analysis a;
+		const struct analysis_change *c;
+
+		begin(&t);
+		for (size_t i = 0; i < 20; i++) {
+			double time = 200e6 * (1 + rng_unit(&rng)),
+			       share = 0.2 + 0.2 * rng_unit(&rng);
+			char places[64];
+
+			(void)snprintf(places, sizeof(places), "%.0f\\ta.c:1\\n", share * time);
+			window(&t, i, (unsigned long long)time, 0, places);
+		}
+		analysed(&t, &p, &a);
+		c = &line(&a, "a.c:1")->slope;
+		held += c->low <= 0.3 && c->high >= 0.3;
+		end(&t, &p, &a);
+	}
+	print_message("%zu of %zu\n", held, runs);
+	assert_true(held > runs * 92 / 100 && held < runs * 98 / 100);
+}
+
+/* A line gets a place in some windows only: those are what is known of it. */
+static void windows_without_the_line_do_not_count(void **state)
+{
+	struct text t = {0};
+	struct profile p;
+	struct analysis a;
+
+	(void)state;
+	begin(&t);
+	window(&t, 0, 500 * MS, 0, "250000000\\ta.c:1\\n");
+	window(&t, 1, 500 * MS, 0, "250000000\\ta.c:1\\n100000000\\ta.c:9\\n");
+	analysed(&t, &p, &a);
+	near(line(&a, "a.c:1")->slope.effect, 0.5);
+	near(line(&a, "a.c:9")->slope.effect, 0.2);
+	assert_true(isnan(line(&a, "a.c:9")->slope.low));
+	end(&t, &p, &a);
+}
+
+/* What is no place is left out, whatever a file says. */
+static void hostile_places(void **state)
+{
+	struct text t = {0};
+	struct profile p;
+	struct analysis a;
+
+	(void)state;
+	begin(&t);
+	window(&t, 0, 0, 9, "\\t\\n5\\n5\\t\\nx\\ta.c:1\\n99999999999999999999\\ta.c:2\\n");
+	window(&t, 1, 10, 9, "3\\ta.c:3");
+	analysed(&t, &p, &a);
+	assert_null(line(&a, "a.c:1"));
+	near(line(&a, "a.c:3")->slope.effect, 3);
+	end(&t, &p, &a);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sums_are_divided_by_sums),
+		cmocka_unit_test(intervals_hold),
+		cmocka_unit_test(windows_without_the_line_do_not_count),
+		cmocka_unit_test(hostile_places),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
