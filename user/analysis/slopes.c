@@ -16,8 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bound for hostile files. */
+/* Bounds for hostile files. */
 #define MAX_LINES 4096
+#define MAX_POINTS 128
 
 /* One place in one window. */
 struct part {
@@ -95,9 +96,11 @@ static struct analysis_change slope_of(const struct profile *p, const struct par
 	return (struct analysis_change){sum / length, sum / length - half, sum / length + half};
 }
 
-static struct analysis_line *line_named(struct analysis_point *point, const char *location)
+/* Among the first @n. */
+static struct analysis_line *line_named(struct analysis_point *point, size_t n,
+					const char *location)
 {
-	for (size_t i = 0; i < point->n_lines; i++)
+	for (size_t i = 0; i < n; i++)
 		if (strcmp(point->lines[i].selected, location) == 0)
 			return &point->lines[i];
 	return NULL;
@@ -146,6 +149,8 @@ static struct analysis_line *add_line(const struct profile *p, struct analysis_p
 
 static int add_slopes(const struct profile *p, struct parts *parts, struct analysis_point *point)
 {
+	size_t tried = point->n_lines;
+
 	qsort(parts->all, parts->n, sizeof(*parts->all), by_location);
 	for (size_t i = 0, n; i < parts->n; i += n) {
 		struct analysis_change slope;
@@ -155,7 +160,7 @@ static int add_slopes(const struct profile *p, struct parts *parts, struct analy
 			    strcmp(parts->all[i + n].location, parts->all[i].location) == 0;)
 			n++;
 		slope = slope_of(p, &parts->all[i], n);
-		l = line_named(point, parts->all[i].location);
+		l = line_named(point, tried, parts->all[i].location);
 		/* What has none and was not tried is not worth a row. */
 		if (!l && (!(slope.effect > 0) || point->n_lines >= MAX_LINES))
 			continue;
@@ -205,12 +210,12 @@ static struct analysis_point *point_named(struct analysis *a, const char *name)
 	return &grown[a->n_points++];
 }
 
-static bool is_first(const struct profile *p, size_t i)
+static bool is_known(const struct profile *p, const size_t *firsts, size_t n, const char *point)
 {
-	for (size_t k = 0; k < i; k++)
-		if (strcmp(p->slopes[k].point, p->slopes[i].point) == 0)
-			return false;
-	return true;
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(p->slopes[firsts[i]].point, point) == 0)
+			return true;
+	return false;
 }
 
 /* Of the point that record @first is the first one of. */
@@ -246,6 +251,7 @@ static int add_point(const struct profile *p, size_t first, struct analysis *a)
 
 int slopes_add(const struct profile *p, struct analysis *a)
 {
+	size_t firsts[MAX_POINTS], n = 0;
 	int r = 0;
 
 	for (size_t i = 0; i < a->n_points; i++)
@@ -253,8 +259,11 @@ int slopes_add(const struct profile *p, struct analysis *a)
 	for (size_t i = 0; i < a->n_points; i++)
 		for (size_t k = 0; k < a->points[i].n_lines; k++)
 			a->points[i].lines[k].slope = (struct analysis_change){NAN, NAN, NAN};
-	for (size_t i = 0; r == 0 && i < p->n_slopes; i++)
-		if (is_first(p, i))
-			r = add_point(p, i, a);
+	for (size_t i = 0; r == 0 && i < p->n_slopes && n < MAX_POINTS; i++) {
+		if (is_known(p, firsts, n, p->slopes[i].point))
+			continue;
+		firsts[n++] = i;
+		r = add_point(p, i, a);
+	}
 	return r;
 }
