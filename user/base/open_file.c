@@ -42,14 +42,12 @@ static bool is_kernels(const struct statfs *fs)
 /* The kernel tells of an overlay that it is one, and nothing of what it lies over. But which
  * attributes there are each file system of disks and of memory says itself, and FUSE of none,
  * whatever its server answers. */
-bool file_may_be_fuse(int fd, int64_t file_system)
+static bool says_nothing(int fd)
 {
 	struct statx x;
 
-	return file_system == FUSE_SUPER_MAGIC ||
-	       (file_system == OVERLAYFS_SUPER_MAGIC &&
-		(statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &x) < 0 ||
-		 !(x.stx_attributes_mask & (STATX_ATTR_NODUMP | STATX_ATTR_COMPRESSED))));
+	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &x) < 0 ||
+	       !(x.stx_attributes_mask & (STATX_ATTR_NODUMP | STATX_ATTR_COMPRESSED));
 }
 
 /* Does our own mount namespace have the mount that it is on? */
@@ -66,6 +64,14 @@ static bool is_mounted_here(int fd)
 		if (strtoull(line, NULL, 10) == x.stx_mnt_id)
 			return true;
 	return false;
+}
+
+/* An overlay that a user made can have a file's attributes in memory and its data on FUSE (layers
+ * of data alone), so that it says something. */
+bool file_may_be_fuse(int fd, int64_t file_system)
+{
+	return file_system == FUSE_SUPER_MAGIC ||
+	       (file_system == OVERLAYFS_SUPER_MAGIC && (says_nothing(fd) || !is_mounted_here(fd)));
 }
 
 /* @resolve: of openat2. */
@@ -87,8 +93,7 @@ static int check_and_open(int directory, const char *path, int flags, uint64_t r
 	/* Any user can mount FUSE in a namespace, and an overlay over it. FUSE refuses root then,
 	 * but the overlay opens files with its maker's rights: we would wait for that user's
 	 * process, and to close such a file is a wait that nothing ends. */
-	if (fs.f_type == OVERLAYFS_SUPER_MAGIC && file_may_be_fuse(fd, fs.f_type) &&
-	    !is_mounted_here(fd))
+	if (fs.f_type == OVERLAYFS_SUPER_MAGIC && says_nothing(fd) && !is_mounted_here(fd))
 		return -EREMOTE;
 	/* The same file, whatever has the name by now. O_NONBLOCK: a lease on the file must not
 	 * delay us. A pipe's writer is waited for. */
