@@ -103,8 +103,8 @@ static void explain_privileges(const struct load_facts *f, struct refusal *ret)
 		       above ? " after " LOWER " on the host" : "");
 	} else {
 		SAY("this user may not load BPF programs");
-		ADVISE("run as root (sudo cozbpf ...), or once: setcap "
-		       "cap_bpf,cap_perfmon,cap_sys_ptrace+ep on the cozbpf binary%s",
+		ADVISE("run as root (sudo cozbpf ...), or once, on a copy of cozbpf of your own: "
+		       "chmod go= and setcap cap_bpf,cap_perfmon,cap_sys_ptrace+ep%s",
 		       above ? ", and " LOWER : "");
 	}
 }
