@@ -21,13 +21,18 @@
 	20 /* of the point that is visited least; with fewer the next one is longer \
 	    */
 #define WAIT_NS (20 * NSEC_PER_MSEC)
+/* After so many windows they are twice as long, so that what is kept of days is bounded. */
+#define MANY_WINDOWS 512
+#define LAST_NS (512 * NSEC_PER_SEC)
+#define MAX_NAME 512 /* bytes; a program says what its lines are called */
 
 struct slopes {
 	const struct backend_ops *ops;
 	void *backend;
 	slopes_sink sink;
 	void *arg;
-	uint64_t length_ns;		       /* of the next window */
+	uint64_t length_ns; /* of the next window */
+	size_t n_windows;
 	uint64_t begun_ns;		       /* 0: no window is open */
 	const char *lines[BACKEND_MAX_PLACES]; /* interned by the backend */
 	size_t n_lines;
@@ -126,7 +131,7 @@ static int add_text(struct texts *t, uint64_t ns, const char *name)
 	int n = snprintf(line, sizeof(line), "%" PRIu64 "\t%s\n", ns, name), r = 0;
 
 	/* A name without end, or one that would be taken for two. */
-	if (n < 0 || (size_t)n >= sizeof(line) || strpbrk(name, "\t\n"))
+	if (n < 0 || strlen(name) > MAX_NAME || (size_t)n >= sizeof(line) || strpbrk(name, "\t\n"))
 		return 0;
 	if ((size_t)n >= sizeof(t->text) - t->used)
 		r = flush(t);
@@ -193,7 +198,8 @@ int slopes_close(struct slopes *s, const struct profile_point *points, size_t n_
 		least = seen && (!least || seen < least) ? seen : least;
 	}
 	s->begun_ns = 0;
-	if (least < LEAST_VISITS && s->length_ns < LONGEST_NS)
+	if ((least < LEAST_VISITS && s->length_ns < LONGEST_NS) ||
+	    (++s->n_windows % MANY_WINDOWS == 0 && s->length_ns < LAST_NS))
 		s->length_ns *= 2;
 	return r;
 }
