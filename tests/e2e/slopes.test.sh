@@ -107,6 +107,17 @@ forms() {
 tried forms
 verdict 'forms of the report' "$why" text complaint
 
+# A point whose visits nothing leads to, before one whose lines share a directory.
+printf '%s\n' '{"type":"startup","time":1}' \
+	'{"type":"slopes","point":"a","began":1,"length":9,"seen":1,"visits":1,"time_ns":1,"own_ns":0,"places":"0\t/x/a.c:1\n"}' \
+	'{"type":"slopes","point":"b","began":1,"length":9,"seen":1,"visits":1,"time_ns":1,"own_ns":0,"places":"1\t/x/a.c:1\n"}' >two.jsonl
+why=''
+for form in '' --json --csv --markdown '--html page'; do
+	# shellcheck disable=SC2086 # two words
+	"$COZBPF" report $form two.jsonl >text 2>complaint || why+=" $form: status $?;"
+done
+verdict 'a point without lines' "$why" text complaint
+
 bad '--runs' '--runs.*--slopes-only' run --slopes-only -n 3 -- true
 bad '--sync pthread' '--slopes-only.*--sync pthread' run --slopes-only --sync pthread -p x -- true
 none_left && why='' || why=" left behind: $(left_behind)"

@@ -17,7 +17,7 @@
 #include <string.h>
 
 /* Bounds for hostile files. */
-#define MAX_LINES 4096
+#define MAX_LINES 512
 #define MAX_POINTS 128
 
 /* One place in one window. */

@@ -174,7 +174,7 @@ static struct report report_of(FILE *out, const struct diff *d, bool utf8)
 			       .h = &no_hints,
 			       .utf8 = utf8,
 			       .top = SIZE_MAX,
-			       .prefix = text_common_directory(d->b)};
+			       .directory = text_common_directory(d->b)};
 }
 
 #define TABLE_WORDS                                                                         \

@@ -20,7 +20,7 @@ static struct report flat_report(FILE *out, const struct profile *p, const struc
 			       .h = &no_hints,
 			       .utf8 = true,
 			       .top = SIZE_MAX,
-			       .prefix = text_common_directory(a)};
+			       .directory = text_common_directory(a)};
 }
 
 /* In percent, with the digits of the other forms; empty: not known. */

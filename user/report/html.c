@@ -117,9 +117,8 @@ static void put_head(const struct html *h)
 		(void)fputs(", Linux ", h->out);
 		html_text(h, s->kernel);
 	}
-	if (h->r.prefix) {
-		_cleanup_free_ char *directory =
-			strndup(h->r.a->points[0].lines[0].selected, h->r.prefix);
+	if (h->r.directory.n) {
+		_cleanup_free_ char *directory = strndup(h->r.directory.name, h->r.directory.n);
 
 		(void)fputs("<br>Files are under <code>", h->out);
 		html_text(h, directory ? directory : "");
@@ -250,7 +249,7 @@ int report_html(FILE *out, const struct profile *p, const struct analysis *a,
 		      .utf8 = true,
 		      .top = SIZE_MAX,
 		      .notes = &notes,
-		      .prefix = text_common_directory(a)},
+		      .directory = text_common_directory(a)},
 	};
 
 	html_begin(&h, p->n_runs && p->runs[0].command ? p->runs[0].command : "causal profile");

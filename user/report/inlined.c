@@ -32,7 +32,7 @@ bool inlined_next(char **at, struct inlined_copy *ret)
 /* Code of other files is not in the directory that the tried lines share. */
 static char *line_name(const struct report *r, const char *line)
 {
-	bool shares = r->prefix && strncmp(line, r->a->points[0].lines[0].selected, r->prefix) == 0;
+	bool shares = r->directory.n && strncmp(line, r->directory.name, r->directory.n) == 0;
 
 	return shares ? text_line_name(r, line, SIZE_MAX) : text_clean(r, line);
 }

@@ -352,7 +352,7 @@ int report_json(FILE *out, const struct profile *p, const struct analysis *a)
 				.utf8 = true,
 				.top = SIZE_MAX,
 				.notes = &notes,
-				.prefix = text_common_directory(a)};
+				.directory = text_common_directory(a)};
 	const char *text;
 	int r = add_count(root, "schema", SCHEMA) | add_count(root, "runs", p->n_runs) |
 		json_add_string(root, "attribution", attribution_of(p)) |

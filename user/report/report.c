@@ -33,7 +33,7 @@ static struct report make_report(FILE *out, const struct profile *p, const struc
 	r.table_width = o->width > 0 ? r.width : DEFAULT_TABLE_WIDTH;
 	r.top = o->top ? o->top : DEFAULT_TOP;
 	r.curves = o->curves == (size_t)-1 ? 0 : o->curves ? o->curves : DEFAULT_CURVES;
-	r.prefix = text_common_directory(a);
+	r.directory = text_common_directory(a);
 	return r;
 }
 
@@ -55,9 +55,8 @@ static void print_head(const struct report *r)
 
 		paragraph(r, 2, "of: %s", command);
 	}
-	if (r->prefix) {
-		_cleanup_free_ char *directory =
-			strndup(r->a->points[0].lines[0].selected, r->prefix);
+	if (r->directory.n) {
+		_cleanup_free_ char *directory = strndup(r->directory.name, r->directory.n);
 		_cleanup_free_ char *clean = directory ? text_clean(r, directory) : NULL;
 
 		(void)fprintf(r->out, "Files are under %s\n", clean ? clean : "-");

@@ -48,8 +48,9 @@ size_t text_columns(const char *s)
 
 char *text_line_name(const struct report *r, const char *selected, size_t columns)
 {
-	char *name = text_clean(r, strlen(selected) > r->prefix ? selected + r->prefix : selected),
-	     *p = name;
+	const struct directory *d = &r->directory;
+	bool shares = d->n && strncmp(selected, d->name, d->n) == 0 && selected[d->n];
+	char *name = text_clean(r, selected + (shares ? d->n : 0)), *p = name;
 	size_t n = text_columns(name);
 
 	if (n <= columns || columns < 8)
@@ -64,7 +65,7 @@ char *text_line_name(const struct report *r, const char *selected, size_t column
 	return name;
 }
 
-size_t text_common_directory(const struct analysis *a)
+struct directory text_common_directory(const struct analysis *a)
 {
 	const char *first = NULL;
 	size_t n = 0;
@@ -74,6 +75,9 @@ size_t text_common_directory(const struct analysis *a)
 			const char *s = a->points[i].lines[j].selected;
 			size_t same = 0;
 
+			/* All waits of a kind are in no file. */
+			if (*s == '[')
+				continue;
 			if (!first) {
 				first = s;
 				n = strlen(s);
@@ -84,7 +88,7 @@ size_t text_common_directory(const struct analysis *a)
 		}
 	while (n && first[n - 1] != '/')
 		n--;
-	return n > 1 ? n : 0;
+	return (struct directory){first, n > 1 ? n : 0};
 }
 
 static char *disturbed(char *verdict, double foreign)

@@ -29,6 +29,12 @@ struct notes {
 	size_t n;
 };
 
+/* The first @n bytes of @name; 0: none. */
+struct directory {
+	const char *name;
+	size_t n;
+};
+
 struct report {
 	FILE *out;
 	struct notes *notes; /* where notes are kept; NULL: they are printed at once */
@@ -38,7 +44,7 @@ struct report {
 	bool utf8, color, inlined;
 	int width, table_width;
 	size_t top, curves;
-	size_t prefix; /* so many bytes at the start of each line's name are the common directory */
+	struct directory directory; /* that the names of all lines begin with */
 };
 
 /* A printable copy of a foreign string (the caller's): control characters, bytes that are no text
@@ -48,8 +54,8 @@ char *text_clean(const struct report *r, const char *s);
 /* The same for the name of a line: without the common directory, its head cut to @columns at most.
  */
 char *text_line_name(const struct report *r, const char *selected, size_t columns);
-/* Length in bytes of the directory that all lines share; 0: none. */
-size_t text_common_directory(const struct analysis *a);
+/* The directory that all lines share. It points into the name of one. */
+struct directory text_common_directory(const struct analysis *a);
 /* As utf8_put_csv. */
 void text_csv(const struct report *r, const char *s);
 /* Columns that a clean string takes, taking one for each character. */
