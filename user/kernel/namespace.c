@@ -47,7 +47,14 @@ int namespace_find(struct own_namespace *ret, struct error *e)
 
 	if (r < 0)
 		return r;
-	if (stat("/proc/self/ns/pid", &ns) < 0 || ns.st_ino == FIRST_PID_NAMESPACE) {
+	if (stat("/proc/self/ns/pid", &ns) < 0) {
+		/* A kernel without namespaces. */
+		if (errno != ENOENT)
+			return fail(e, errno, "cannot look at /proc/self/ns/pid: %s",
+				    strerror(errno));
+		ns.st_ino = FIRST_PID_NAMESPACE;
+	}
+	if (ns.st_ino == FIRST_PID_NAMESPACE) {
 		*ret = (struct own_namespace){0};
 		return 0;
 	}
