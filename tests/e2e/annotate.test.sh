@@ -143,7 +143,7 @@ verdict 'of a profile' "$why" complaint out.json fill.json log
 
 why=''
 "$COZBPF" annotate chase --width 80 profile --html page.html >out 2>complaint || why+=" status $?;"
-grep -qE '^ +worth .* % if 50 % faster \((helps|no effect|undecided)' out || why+=' not what the line is worth;'
+grep -qE '^ +worth .* % if [0-9]+ % faster \((helps|no effect|undecided)' out || why+=' not what the line is worth;'
 python3 -c 'import sys; sys.exit(any(len(line.rstrip("\n")) > 80 for line in open("out", encoding="utf-8")))' || why+=' wider than 80 columns;'
 # As if all speedups had been small: the report has no column for any.
 python3 - <<'P'
