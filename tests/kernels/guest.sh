@@ -145,7 +145,7 @@ capabilities() { # LEVEL...
 	for level; do
 		echo "$level" >/proc/sys/kernel/perf_event_paranoid
 		for who in root user; do
-			local -a as=(setpriv --bounding-set=-all,+bpf,+perfmon,+sys_ptrace --inh-caps=-all "$COZBPF")
+			local -a as=(setpriv --bounding-set='-all,+bpf,+perfmon,+sys_ptrace' --inh-caps=-all "$COZBPF")
 			[ "$who" = root ] || as=(setpriv --reuid 65534 --regid 65534 --clear-groups ./with)
 			rm -f theirs/*
 			timeout "$limit" "${as[@]}" check --color never >checked_too 2>&1
@@ -384,6 +384,7 @@ kernel_log() {
 says_no() { # COMMAND...
 	local missing='cx16|cmpxchg16b'
 	! grep -q PREEMPT_RT /proc/version || missing='real-time kernel'
+	! grep -q lockdown= /proc/cmdline || missing='locked down'
 	timeout "$limit" "$COZBPF" "$@" >out 2>err </dev/null
 	local status=$?
 	[ "$status" -ne 0 ] || why+=' it is not refused;'
@@ -413,12 +414,12 @@ if [ "$what" = bpf ]; then
 	exit
 fi
 feature check check
+feature 'three capabilities' capabilities 1 2
+feature 'three capabilities, perf_event_paranoid 3, 4' capabilities 3 4
 [ "$what" = options ] || feature 'BPF objects load' load_all
 feature 'run, report' short_run
 feature 'collect, top' collect
 feature 'own PID namespace' container
-feature 'three capabilities' capabilities 1 2
-feature 'three capabilities, perf_event_paranoid 3, 4' capabilities 3 4
 if [ "$what" != quick ]; then
 	feature 'run --pay hold' runs task_work 'task work' --pay hold
 	feature 'run --pay sleep' runs none none --pay sleep

@@ -7,6 +7,7 @@ mount -t devtmpfs dev /dev
 mkdir -p /dev/pts /dev/shm
 mount -t proc proc /proc
 mount -t sysfs sys /sys
+mount -t securityfs securityfs /sys/kernel/security
 mount -t tracefs tracefs /sys/kernel/tracing
 mount -t cgroup2 cgroup /sys/fs/cgroup
 mount -t bpf bpf /sys/fs/bpf

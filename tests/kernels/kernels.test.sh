@@ -19,7 +19,7 @@ source "$here/packages.sh"
 # shellcheck source=tests/kernels/image.sh
 source "$here/image.sh"
 
-versions=(6.1 6.12 6.17 6.18 6.19 7.0 7.3)
+versions=(6.1 6.12 6.17 6.18 6.19 7.0 7.1 7.2 7.3)
 newest=7.3
 
 # Guests, NAME|VERSION|FLAVOUR|CPUS|CPU|KERNEL'S OPTIONS|WHAT: the last is guest.sh's argument. Several with one NAME are one column.
@@ -33,10 +33,10 @@ configurations() {
 		fi
 		printf '%s|%s|cloud-amd64|2|max||features\n' "$version" "$version"
 		printf '%s|%s|cloud-amd64|2|max||bpf\n' "$version" "$version"
+		real_time "$version"
 		[ "$version" = "$newest" ] || continue
 		# Its own preemption mode is lazy.
 		printf '%s, preempt=full|%s|cloud-amd64|2|max|preempt=full|options\n' "$version" "$version"
-		printf '%s, real-time|%s|rt-amd64|2|max||refused\n' "$version" "$version"
 		printf '%s, 16 CPUs|%s|cloud-amd64|16|max||quick\n' "$version" "$version"
 		refused "$version"
 	done
@@ -44,6 +44,15 @@ configurations() {
 
 refused() { # VERSION
 	printf '%s, no cmpxchg16b|%s|cloud-amd64|2|max,-cx16||refused\n' "$1" "$1"
+	printf '%s, lockdown|%s|cloud-amd64|2|max|lockdown=confidentiality|refused\n' "$1" "$1"
+}
+
+# From 6.19 on BPF programs get no memory in an interrupt there.
+real_time() { # VERSION
+	case $1 in
+	6.18) printf '%s, real-time|%s|rt-amd64|2|max||quick\n' "$1" "$1" ;;
+	6.19 | "$newest") printf '%s, real-time|%s|rt-amd64|2|max||refused\n' "$1" "$1" ;;
+	esac
 }
 
 # How long a guest may say nothing, in seconds: the longest is the load test, on a machine with other work.

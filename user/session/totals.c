@@ -88,6 +88,16 @@ static struct bpf_prog_info programs_info(const struct cozbpf_bpf *skel)
 	return sum;
 }
 
+static void put_counter(FILE *f, const struct abi_totals *t, size_t i)
+{
+	(void)fprintf(f, "%llu x %s", t->counters[i], counter_texts[i]);
+	/* Before Linux 6.2 a CPU that is at one entry gives no other in an interrupt. */
+	if (i == COUNTER_no_thread_state && t->samples)
+		(void)fprintf(f, " (as many as %.2g %% of the samples)",
+			      100 * (double)t->counters[i] / (double)t->samples);
+	(void)fputc('\n', f);
+}
+
 char *session_counters(struct session *s)
 {
 	unsigned long long missed;
@@ -101,7 +111,7 @@ char *session_counters(struct session *s)
 	if (totals_read(s, &t) == 0)
 		for (size_t i = 0; i < COUNTER_MAX; i++)
 			if (t.counters[i] && !ordinary(&t, i))
-				(void)fprintf(f, "%llu x %s\n", t.counters[i], counter_texts[i]);
+				put_counter(f, &t, i);
 	missed = programs_info(s->skel).recursion_misses;
 	if (missed)
 		(void)fprintf(f,
