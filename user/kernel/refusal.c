@@ -118,7 +118,7 @@ static void explain_memory(const struct load_facts *f, struct refusal *ret)
 		       "or boot a kernel older than 6.19");
 	} else if (f->realtime) {
 		SAY("this real-time kernel gives BPF programs no memory in an interrupt");
-		ADVISE("boot this version without PREEMPT_RT");
+		ADVISE("boot this version without PREEMPT_RT, or one older than 6.19");
 	} else {
 		SAY("this kernel gives BPF programs no memory in an interrupt");
 		ADVISE("free memory; if there is enough, " REPORT);
