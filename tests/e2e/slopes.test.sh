@@ -100,7 +100,7 @@ forms() {
 	grep -q '^Slopes of ' text || why+=' no head;'
 	tr '\n' ' ' <text | grep -qE 'A 10 % faster [^ ]*handover\.c:[0-9]+ takes' || why+=' no answer;'
 	grep -qE '^line +function +share +slope$' text || why+=' other columns;'
-	"$COZBPF" report --csv "$profile" 2>>complaint | head -n 1 | grep -q ',slope,slope_low,slope_high,' || why+=' no CSV;'
+	"$COZBPF" report --csv "$profile" 2>>complaint | head -n 1 | grep -q ',slope,slope_low,slope_high$' || why+=' no CSV;'
 	"$COZBPF" report --markdown "$profile" 2>>complaint | grep -q '| slope |' || why+=' no Markdown;'
 	"$COZBPF" report --html page "$profile" >/dev/null 2>>complaint && grep -q '<th scope=col class=n>slope' page || why+=' no HTML;'
 }

@@ -243,6 +243,8 @@ int analyse(const struct profile *p, uint64_t seed, struct analysis *ret);
 void analysis_free(struct analysis *a);
 /* The first point with visits, or NULL. */
 const struct analysis_point *analysis_visited(const struct analysis *a);
+/* Has a line of the point a slope? */
+bool analysis_has_slopes(const struct analysis_point *p);
 /* Has the point slopes alone, and no experiment? */
 bool analysis_slopes_only(const struct analysis_point *p);
 /* What a report shows at analysis_curve_speedups[@i]: the curve, if one of the speedups that were

@@ -182,16 +182,20 @@ static int by_slope(const void *a, const void *b)
 	return strcmp(x->selected, y->selected);
 }
 
+bool analysis_has_slopes(const struct analysis_point *p)
+{
+	for (size_t i = 0; i < p->n_lines; i++)
+		if (isfinite(p->lines[i].slope.effect))
+			return true;
+	return false;
+}
+
 bool analysis_slopes_only(const struct analysis_point *p)
 {
-	bool known = false;
-
-	for (size_t i = 0; i < p->n_lines; i++) {
+	for (size_t i = 0; i < p->n_lines; i++)
 		if (p->lines[i].experiments)
 			return false;
-		known |= isfinite(p->lines[i].slope.effect);
-	}
-	return known;
+	return analysis_has_slopes(p);
 }
 
 static struct analysis_point *point_named(struct analysis *a, const char *name)

@@ -37,11 +37,11 @@ int report_csv(FILE *out, const struct profile *p, const struct analysis *a)
 	struct report r = flat_report(out, p, a);
 	char verdict[NUMBER_ROOM];
 
-	(void)fputs("point,kind,line,function,share,slope,slope_low,slope_high", out);
+	(void)fputs("point,kind,line,function,share", out);
 	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
 		(void)fprintf(out, ",effect_%1$.0f,low_%1$.0f,high_%1$.0f",
 			      100 * analysis_curve_speedups[k]);
-	(void)fputs(",verdict,experiments\n", out);
+	(void)fputs(",verdict,experiments,slope,slope_low,slope_high\n", out);
 	for (size_t i = 0; i < a->n_points; i++)
 		for (size_t j = 0; a->points[i].visits && j < a->points[i].n_lines; j++) {
 			const struct analysis_line *line = &a->points[i].lines[j];
@@ -54,9 +54,6 @@ int report_csv(FILE *out, const struct profile *p, const struct analysis *a)
 			(void)fputc(',', out);
 			text_csv(&r, line->function ? line->function : "");
 			csv_percent(&r, line->share);
-			csv_percent(&r, line->slope.effect);
-			csv_percent(&r, line->slope.low);
-			csv_percent(&r, line->slope.high);
 			for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++) {
 				struct analysis_change c = analysis_shown(line, k);
 
@@ -67,7 +64,11 @@ int report_csv(FILE *out, const struct profile *p, const struct analysis *a)
 			text_verdict(line, a->points[i].speed.spins, verdict);
 			(void)fputc(',', out);
 			text_csv(&r, verdict);
-			(void)fprintf(out, ",%zu\n", line->experiments);
+			(void)fprintf(out, ",%zu", line->experiments);
+			csv_percent(&r, line->slope.effect);
+			csv_percent(&r, line->slope.low);
+			csv_percent(&r, line->slope.high);
+			(void)fputc('\n', out);
 		}
 	return fflush(out) ? -errno : 0;
 }
@@ -102,9 +103,11 @@ static void markdown_row(const struct report *r, const struct analysis_point *po
 		(void)fprintf(r->out, " | %.1f %%", 100 * line->share);
 	else
 		(void)fputs(" | -", r->out);
-	text_effect(r, line->slope.effect, line->slope.low, line->slope.high, text);
-	(void)fputs(" | ", r->out);
-	markdown_text(r, text);
+	if (analysis_has_slopes(point)) {
+		text_effect(r, line->slope.effect, line->slope.low, line->slope.high, text);
+		(void)fputs(" | ", r->out);
+		markdown_text(r, text);
+	}
 	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++) {
 		struct analysis_change c = analysis_shown(line, k);
 
@@ -137,16 +140,17 @@ static void markdown_notes(const struct report *r, bool all)
 static void markdown_point(const struct report *r, const struct analysis_point *point)
 {
 	_cleanup_free_ char *said = answer(r, point);
-	bool latency = point->kind == PROFILE_LATENCY;
+	bool latency = point->kind == PROFILE_LATENCY, slopes = analysis_has_slopes(point);
 
 	(void)fprintf(r->out, "### %s point ", latency ? "Latency" : "Progress");
 	markdown_text(r, point->name);
 	(void)fputs("\n\n", r->out);
 	markdown_text(r, said);
 	(void)fprintf(r->out,
-		      "\n\n| line | function | share | slope | 25 %% | 50 %% | 75 %% | 100 %% | "
+		      "\n\n| line | function | share |%s 25 %% | 50 %% | 75 %% | 100 %% | "
 		      "verdict | experiments |\n"
-		      "|---|---|--:|--:|--:|--:|--:|--:|---|--:|\n");
+		      "|---|---|--:|%s--:|--:|--:|--:|---|--:|\n",
+		      slopes ? " slope |" : "", slopes ? "--:|" : "");
 	for (size_t i = 0; i < point->n_lines; i++)
 		markdown_row(r, point, &point->lines[i]);
 	(void)fprintf(r->out,

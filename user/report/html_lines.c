@@ -37,7 +37,8 @@ static void put_row(const struct html *h, size_t at, size_t i)
 		(void)fprintf(h->out, "<td class=n>%.1f %%", 100 * line->share);
 	else
 		(void)fputs("<td class=n>-", h->out);
-	put_effect(h, line->slope);
+	if (analysis_has_slopes(point))
+		put_effect(h, line->slope);
 	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
 		put_effect(h, analysis_shown(line, k));
 	text_verdict(line, point->speed.spins, text);
@@ -56,11 +57,12 @@ static void put_table(const struct html *h, size_t at)
 		      "%% "
 		      "intervals; the surest gain first</caption>\n<thead><tr><th scope=col "
 		      "class=n>#<th scope=col>line<th scope=col>function<th scope=col "
-		      "class=n>share<th scope=col class=n>slope<th scope=col class=n>25 %%<th "
+		      "class=n>share%s<th scope=col class=n>25 %%<th "
 		      "scope=col class=n>50 %%<th "
 		      "scope=col class=n>75 %%<th scope=col class=n>100 %%<th "
 		      "scope=col>verdict<th scope=col class=n>experiments</thead>\n<tbody>\n",
-		      point->kind == PROFILE_LATENCY ? "mean latency" : "time per visit");
+		      point->kind == PROFILE_LATENCY ? "mean latency" : "time per visit",
+		      analysis_has_slopes(point) ? "<th scope=col class=n>slope" : "");
 	for (size_t i = 0; i < point->n_lines; i++)
 		put_row(h, at, i);
 	(void)fputs("</tbody></table></div>\n", h->out);

@@ -89,14 +89,6 @@ static size_t columns_of(const struct analysis_point *point)
 	return analysis_slopes_only(point) ? SLOPE + 1 : N_COLUMNS;
 }
 
-static bool has_slopes(const struct analysis_point *point)
-{
-	for (size_t i = 0; i < point->n_lines; i++)
-		if (isfinite(point->lines[i].slope.effect))
-			return true;
-	return false;
-}
-
 static bool add_line(const struct report *r, struct libscols_table *tb,
 		     const struct analysis_point *point, const struct analysis_line *line)
 {
@@ -140,7 +132,7 @@ bool table_print(const struct report *r, const struct analysis_point *point)
 	for (size_t i = 0; ok && i < columns_of(point); i++) {
 		int flags = columns[i].flags;
 
-		if (i == SLOPE && !has_slopes(point))
+		if (i == SLOPE && !analysis_has_slopes(point))
 			flags |= SCOLS_FL_HIDDEN;
 		ok = scols_table_new_column(tb, columns[i].title, columns[i].width_hint, flags) !=
 		     NULL;
