@@ -160,7 +160,7 @@ static void levels_of_perf_events(void **state)
 	explains(EPERM, &none, &f, true, "security module or a seccomp", "seccomp");
 	f.capabilities = 0;
 	explains(EACCES, &none, &f, true, "this user may not load BPF programs",
-		 "on the cozbpf binary, and sysctl -w kernel.perf_event_paranoid=2");
+		 "cap_sys_ptrace+ep, and sysctl -w kernel.perf_event_paranoid=2");
 	f.root = true;
 	explains(EACCES, &none, &f, true, "root has neither",
 		 "IMAGE after sysctl -w kernel.perf_event_paranoid=2 on the host");
