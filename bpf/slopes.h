@@ -143,7 +143,7 @@ static __always_inline void slope_leave(struct abi_vector *v, bool passes)
 	if (passes)
 		slope_pass(v, window);
 	else
-		vector_leave(&slope_cpus[cpu_index()], v, window);
+		vector_take(&slope_cpus[cpu_index()], v, window);
 }
 
 /* S3: @w gets this CPU, for which it waited since @from. @behind: a thread in scope had it
@@ -156,7 +156,7 @@ static __always_inline void slope_got_cpu(struct abi_vector *w, bool behind, u64
 		vector_got_cpu(w, &slope_cpus[cpu_index()], behind, slope_since(from, now), window);
 }
 
-/* S6. A global function: it is verified once. @cost: what the visit itself takes (S7). */
+/* S6, and S7 for the visit itself. A global function: it is verified once. */
 __weak __noinline int slope_visit(struct abi_vector *v, u32 point, u64 now)
 {
 	struct abi_slopes *s = bpf_map_lookup_elem(&slopes, &point);

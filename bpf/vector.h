@@ -19,22 +19,16 @@ static __always_inline void vector_add(struct abi_vector *v, u32 entry, u64 ns)
 	v->d[entry] += (u32)((ns + ABI_D_UNIT / 2) / ABI_D_UNIT);
 }
 
-/* S2, S4: @w goes on where @k is. */
+/* S2, S4: @w goes on where @k is. S3: a CPU keeps what the thread that leaves it has. */
 static __always_inline void vector_take(struct abi_vector *w, struct abi_vector *k, u64 window)
 {
 	vector_enter(k, window);
 	*w = *k;
 }
 
-/* S3, of a thread that leaves its CPU, which keeps @c. */
-static __always_inline void vector_leave(struct abi_vector *c, struct abi_vector *t, u64 window)
-{
-	vector_take(c, t, window);
-}
-
-/* The same of a thread that was woken from outside and has waited for nobody since: it puts off who
- * comes next by what it executed, but that one has not waited for the thread's own past. The limit
- * of R4's first exception, place by place. */
+/* S3, of @t, which leaves the CPU that keeps @c. It was woken from outside and has waited for
+ * nobody since: it puts off who comes next by what it executed, but that one has not waited for the
+ * thread's own past. The limit of R4's first exception, place by place. */
 static __always_inline void vector_pass(struct abi_vector *c, const struct abi_vector *t,
 					u64 window)
 {

@@ -75,7 +75,7 @@ attach_to() {
 	system) words=(system --pid-tree "$server") ;;
 	esac
 	timeout -k 5 30 "$COZBPF" "${words[@]}" -q --no-report -o "$profile" --slopes-only -p "progress=${command[0]}:progress" -d 3 2>err || why+=" status $?;"
-	grep -q cozbpf "/proc/$server/maps" && why+=' something of ours is in the process;'
+	grep -q cozbpf "/proc/$server/maps" && why+=' a library of cozbpf is in the process;'
 	kill "$server"
 	wait "$server" 2>/dev/null
 	judge 'a > 0.1 and 1.3 < a / b < 1.75'
@@ -89,7 +89,7 @@ done
 why=''
 profiled --slopes-only -p progress -- "$programs/launch" sh -c 'echo "${LD_PRELOAD-none}"; grep -c cozbpf /proc/self/maps' || true
 [ "$(sed -n 1p out)" = none ] || why+=" LD_PRELOAD is $(sed -n 1p out);"
-[ "$(sed -n 2p out)" = 0 ] || why+=' a library of ours is mapped;'
+[ "$(sed -n 2p out)" = 0 ] || why+=' a library of cozbpf is mapped;'
 verdict 'nothing is preloaded' "$why" out err
 
 # All forms say it.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Slopes from the windows of a profile: the ratio, its interval, and what they are told of. */
+/* Slopes from the windows of a profile: the ratio, its interval, and which lines have them. */
 #include "analysis/analysis.h"
 #include "base/error.h"
 #include "base/rng.h"

@@ -350,7 +350,7 @@ static struct thread *on_cpu(struct model *m, int n)
 	if (c->runs >= 0 && !m->threads[c->runs].blocked && m->threads[c->runs].cpu == n)
 		return &m->threads[c->runs];
 	if (c->runs >= 0) {
-		vector_leave(&c->vector, &m->threads[c->runs].vector, WINDOW);
+		vector_take(&c->vector, &m->threads[c->runs].vector, WINDOW);
 		c->left_at = m->now;
 	}
 	c->runs = -1;

@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "cozbpf.skel.h"
-#include "kernel/map_call.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
