@@ -195,6 +195,14 @@ hard "removes its executable" $! 'never' -d 1 --experiment 100 -p progress
 kill $!
 wait $! 2>/dev/null
 
+# The child is dead before the program begins, and stays unburied.
+bash -c 'sleep 0 & exec "$@"' bash "$programs/hostile" steady 60 >unburied.out &
+victim=$!
+await_line unburied.out '^pid' 5
+hard "has a child that is a zombie" "$victim" 'never' -d 1 --experiment 100 -p progress
+kill "$victim"
+wait "$victim" 2>/dev/null
+
 "$programs/hostile" exec 4 &
 sleep 0.2
 hard "execs in a loop" $! 'ended' -d 1.5 --experiment 100

@@ -200,12 +200,15 @@ static int find_child(pid_t pid, void *arg)
 	struct descent *d = arg;
 	struct process_facts f;
 	unsigned int flags;
+	int err;
 
 	if (session_flags(d->run->session, pid, &flags) == 0 || process_read(pid, &f) < 0 ||
 	    pid == getpid() || session_flags(d->run->session, f.parent, &flags) < 0)
 		return 0;
-	d->added++;
-	return run_scope_settle(d->run, pid, d->e);
+	err = run_scope_settle(d->run, pid, d->e);
+	/* A zombie is found at each look and never enters. */
+	d->added += session_flags(d->run->session, pid, &flags) == 0;
+	return err;
 }
 
 int run_scope_enter(struct run *r, struct error *e)
