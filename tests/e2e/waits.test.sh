@@ -8,11 +8,13 @@ set -uo pipefail
 source "$(dirname -- "${BASH_SOURCE[0]}")/helpers.sh"
 cd "$tmp" || exit 1
 
-# Of a round of 5 ms some 3.5 are a wait: for a timer, another process, a packet of one, or a file that must be on its disk.
+# Of a round of 5 ms some 3.5 are a wait: for a timer, another process, a packet of one, or a file that must be on its disk. The other process has
+# a CPU of its own: whom it wakes would wait behind it else, as behind any other program, and would have no verdict.
 cat >waiter.c <<'END'
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -23,6 +25,7 @@ cat >waiter.c <<'END'
 static int fds[2];
 static char page[4096] __attribute__((aligned(4096)));
 static volatile unsigned long sink;
+static void use_cpu(int cpu) { cpu_set_t s; CPU_ZERO(&s); CPU_SET(cpu, &s); (void)sched_setaffinity(0, sizeof(s), &s); }
 static void rest(long us) { struct timespec t = {0, us * 1000}; nanosleep(&t, NULL); }
 __attribute__((noipa)) void round_done(void) { __asm__ volatile(""); }
 __attribute__((noipa)) static void work(void) { for (int i = 0; i < 1500000; i++) sink += i; }
@@ -53,9 +56,11 @@ int main(int argc, char **argv)
 		if (fork() == 0) {
 			char c;
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			use_cpu(1);
 			while (read(fds[0], &c, 1) == 1) { rest(3500); if (write(fds[0], &c, 1) != 1) break; }
 			_exit(0);
 		}
+		use_cpu(0);
 	}
 	for (time_t end = time(NULL) + 12; time(NULL) < end;) { wait(); work(); round_done(); }
 	return 0;
