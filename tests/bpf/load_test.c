@@ -82,6 +82,8 @@ static void check_budgets(struct cozbpf_bpf *skel)
 
 /* As in a PID namespace of its own, in which numbers of processes are not the kernel's. */
 static bool contained;
+/* As with --slopes-only. */
+static bool with_slopes;
 
 static void loads_scope(enum abi_sync sync, enum abi_payer payer, bool task_work, bool send_signal,
 			bool many, bool inclusive, unsigned int latencies)
@@ -115,6 +117,7 @@ static void loads_scope(enum abi_sync sync, enum abi_payer payer, bool task_work
 		.slice_ns = 1000000,
 		.max_pay_ns = SHIM_MAX_PAY_NS,
 		.inclusive = inclusive,
+		.slopes = with_slopes,
 		.slows = 1, /* the larger programs */
 		.waits = task_work && sync == ABI_SYNC_SCHED && !inclusive,
 		.max_frames = ABI_MAX_FRAMES,
@@ -188,6 +191,19 @@ static void loads_in_a_container(void **state)
 	loads_scope(ABI_SYNC_SCHED, ABI_PAY_SPIN, false, false, true, false, 0);
 	loads_scope(ABI_SYNC_PTHREAD, ABI_PAY_SLEEP, work, false, false, false, 1);
 	contained = false;
+}
+
+static void loads_with_slopes(void **state)
+{
+	bool work = feature_usable("task_work", NULL),
+	     signal = feature_usable("send_signal_task", NULL);
+
+	(void)state;
+	REQUIRE_BPF();
+	with_slopes = true;
+	loads_scope(ABI_SYNC_SCHED, ABI_PAY_NONE, work, signal, true, true, ABI_MAX_LATENCIES);
+	loads_scope(ABI_SYNC_SCHED, ABI_PAY_NONE, false, false, false, false, 0);
+	with_slopes = false;
 }
 
 static void loads_with_this_kernels_features(void **state)
@@ -358,6 +374,7 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(loads_with_this_kernels_features),
 		cmocka_unit_test(loads_in_a_container),
+		cmocka_unit_test(loads_with_slopes),
 		cmocka_unit_test(loads_without_newer_features),
 		cmocka_unit_test(loads_with_latency_points),
 		cmocka_unit_test(probes_agree_with_disable),

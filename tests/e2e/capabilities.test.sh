@@ -43,4 +43,13 @@ user 'attach' "Progress point 'round'" attach "$mine" -q -o profile.jsonl -p rou
 user 'attach: --inject' "Progress point 'round'" attach "$mine" -q -o profile.jsonl -p round=progress -d 2 --inject=always
 kill "$mine"
 wait "$mine" 2>/dev/null
+
+# Root that cannot become nobody: no file may be decoded then, and check knows that, too.
+no_setuid=(setpriv --bounding-set '-all,+bpf,+perfmon,+sys_ptrace' --inh-caps=-all "$COZBPF")
+"${no_setuid[@]}" check >out 2>&1 && why=' check: a run is possible;' || why=''
+tr -s '\n ' ' ' <out | found "A run is not possible: .*it cannot give up root's rights\. .*CAP_SETUID" || why+=' check does not say why;'
+verdict 'root without CAP_SETUID: check' "$why" out
+rm -f -- "$profile"
+timeout -k 5 60 "${no_setuid[@]}" run -q -o "$profile" -p round=progress -- ./barrier 1 >out 2>complaint </dev/null
+refusal 'root without CAP_SETUID' "cannot give up root's rights; .*CAP_SETUID" $?
 none_left || printf 'not ok capabilities: left behind: %s\n' "$(left_behind)"

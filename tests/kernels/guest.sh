@@ -119,6 +119,36 @@ short_run() {
 	[ ! -s err ] || why+=' something on stderr;'
 }
 
+# Of two threads that take turns each has its part of a round, 60 and 40 %, in the profile of a run, of attach and of system.
+slopes() {
+	local command=("$BUILD/tests/truth/handover" --round 5000 --share-a 60 --kind mutex --window 1) options=(-q --no-report --slopes-only -o "$profile") way status
+	for way in run attach system; do
+		rm -f -- "$profile"
+		if [ "$way" = run ]; then
+			timeout "$limit" "$COZBPF" run "${options[@]}" -p progress -- "${command[@]}" --seconds 4 >out 2>err </dev/null
+			status=$?
+		else
+			"${command[@]}" --seconds 600 >/dev/null &
+			local -a whom=("$!")
+			[ "$way" = attach ] || whom=(--exe "${command[0]}")
+			timeout "$limit" "$COZBPF" "$way" "${whom[@]}" "${options[@]}" -p "progress=${command[0]}:progress" -d 4 >out 2>err </dev/null
+			status=$?
+			kill $!
+			wait $! 2>/dev/null
+		fi
+		[ "$status" -eq 0 ] || why+=" $way: status $status;"
+		[ ! -s err ] || why+=" $way: something on stderr;"
+		"$COZBPF" report --json "$profile" 2>>err | python3 -c '
+import json, sys
+report = json.load(sys.stdin)
+slopes = {line["selected"].rsplit(":", 1)[1]: line["slope"] for line in report["points"][0]["lines"]}
+a, b = (slopes.get(number, 0) for number in sys.argv[1:])
+print(report["experiments"], slopes)
+sys.exit(not (report["experiments"] == 0 and a > 0.2 and 1.1 < a / b < 2))' \
+			"$(line_in_handover a)" "$(line_in_handover b)" >>out 2>>err || why+=" $way: other slopes;"
+	done
+}
+
 # In a PID namespace of its own the kernel's numbers are others than those that a run knows.
 # shellcheck disable=SC2016 # for the shell in the namespace
 container() {
@@ -135,8 +165,8 @@ container() {
 	wait $! 2>/dev/null
 }
 
-# What README advises to users, without CAP_SYS_ADMIN: root with three capabilities, and another user with a binary that has them. Levels above 2 are not
-# mainline's: then a refusal has to name the level, and check has to agree.
+# What README advises to users, without CAP_SYS_ADMIN: root with three capabilities and those by which it gives up its rights, as containers leave them,
+# and another user with a binary that has the three. Levels above 2 are not mainline's: then a refusal has to name the level, and check has to agree.
 capabilities() { # LEVEL...
 	local level who status
 	cp "$COZBPF" with
@@ -145,7 +175,7 @@ capabilities() { # LEVEL...
 	for level; do
 		echo "$level" >/proc/sys/kernel/perf_event_paranoid
 		for who in root user; do
-			local -a as=(setpriv --bounding-set='-all,+bpf,+perfmon,+sys_ptrace' --inh-caps=-all "$COZBPF")
+			local -a as=(setpriv --bounding-set='-all,+bpf,+perfmon,+sys_ptrace,+setuid,+setgid' --inh-caps=-all "$COZBPF")
 			[ "$who" = root ] || as=(setpriv --reuid 65534 --regid 65534 --clear-groups ./with)
 			rm -f theirs/*
 			timeout "$limit" "${as[@]}" check --color never >checked_too 2>&1
@@ -358,10 +388,14 @@ killed() {
 	[ -n "$why" ] || : >out
 }
 
+line_in_handover() { # MARK
+	grep -n "/\* LINE:$1 \*/" "$SRC/tests/truth/programs/handover.c" | cut -d : -f 1
+}
+
 validate() { # HOW OPTION...
 	local how=$1 status line
 	shift
-	line=handover.c:$(grep -n '/\* LINE:a \*/' "$SRC/tests/truth/programs/handover.c" | cut -d : -f 1)
+	line=handover.c:$(line_in_handover a)
 	timeout -k 5 "$limit" "$COZBPF" validate --keep-root -q --color never -p progress -l "$line" "$@" -- "$BUILD/tests/truth/handover" --round 5000 \
 		--share-a 60 --window 1 --kind futex --seconds 6 >out 2>err
 	status=$?
@@ -420,6 +454,7 @@ feature 'three capabilities, perf_event_paranoid 3, 4' capabilities 3 4
 feature 'run, report' short_run
 feature 'collect, top' collect
 feature 'own PID namespace' container
+feature slopes slopes
 if [ "$what" != quick ]; then
 	feature 'run --pay hold' runs task_work 'task work' --pay hold
 	feature 'run --pay sleep' runs none none --pay sleep

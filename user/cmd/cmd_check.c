@@ -209,6 +209,32 @@ static int probe_program(const char *path, const char *interpreter,
 	return 0;
 }
 
+/* One row more: what reads files of debug information has to be able to give up all rights. */
+static int add_decoder_row(struct feature **features, size_t *n)
+{
+	struct feature *grown = reallocarray(*features, *n + 1, sizeof(*grown)), *f;
+	struct error e = {};
+
+	if (!grown)
+		return -ENOMEM;
+	*features = grown;
+	f = &grown[(*n)++];
+	*f = (struct feature){.name = "decoder",
+			      .what = "symbols and lines, read by a process without rights",
+			      .required = true,
+			      .state = FEATURE_OK};
+	if (decoder_start(NULL, &e) < 0) {
+		const char *remedy = strstr(e.text, "; ");
+
+		f->state = FEATURE_DENIED;
+		(void)snprintf(f->detail, sizeof(f->detail), "%.*s",
+			       remedy ? (int)(remedy - e.text) : (int)strlen(e.text), e.text);
+		(void)snprintf(f->remedy, sizeof(f->remedy), "%s", remedy ? remedy + 2 : "");
+	}
+	decoder_stop();
+	return 0;
+}
+
 /* The first feature that a run needs and cannot have. */
 static const struct feature *find_blocker(const struct feature *features, size_t n)
 {
@@ -283,6 +309,8 @@ int cmd_check(int argc, char **argv)
 	if (options.verbose)
 		session_verbose();
 	r = session_probe(options.disabled, &features, &n);
+	if (r == 0)
+		r = add_decoder_row(&features, &n);
 	if (r < 0)
 		return log_error("check: the features of this machine cannot be tried: %s",
 				 strerror(-r));
