@@ -85,6 +85,21 @@ for how in attach system; do
 	verdict "$how" "$why" err complaint
 done
 
+# While it runs, on a terminal.
+on_a_terminal() {
+	mapfile -t command < <(handover 1 8)
+	"${command[@]}" >out 2>&1 &
+	server=$!
+	timeout -k 5 30 python3 -c 'import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)' "$COZBPF" attach "$server" --no-report -o "$profile" --slopes-only \
+		-p "progress=${command[0]}:progress" -d 4 --status view >view 2>err </dev/null || why+=" status $?;"
+	kill "$server"
+	wait "$server" 2>/dev/null
+	grep -q 'no pauses' view || why+=' no head;'
+	grep -qE 'handover\.c:[0-9]+ +[0-9.]+ % +\[[0-9.]+, [0-9.]+\]' view || why+=' no slope with an interval;'
+}
+tried on_a_terminal
+verdict 'the live view' "$why" view err
+
 # The program sees nothing of us.
 why=''
 profiled --slopes-only -p progress -- "$programs/launch" sh -c 'echo "${LD_PRELOAD-none}"; grep -c cozbpf /proc/self/maps' || true

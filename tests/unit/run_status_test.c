@@ -134,6 +134,30 @@ static void a_view_has_what_matters(void **state)
 		}
 }
 
+/* Without experiments it is slopes that are known. */
+static void slopes(void **state)
+{
+	struct status_facts f = facts;
+	struct view v;
+	char line[256];
+
+	(void)state;
+	f.slopes_only = true;
+	f.experiments = f.lines = 0;
+	f.selected = NULL;
+	f.until_ci = 0;
+	status_format(&f, line, sizeof(line));
+	assert_string_equal(line, "12/60 s, no pauses, 1234 visits/s, best barrier.c:30: slope "
+				  "4.3 % [3.1, 5.5]");
+	view_format(&f, 79, 23, &v);
+	assert_int_equal(v.n, 6);
+	assert_string_equal(v.lines[0].text, "cozbpf: 12/60 s, no pauses");
+	assert_string_equal(v.lines[3].text,
+			    "10 % faster is worth a tenth of     slope  95 % interval     ");
+	assert_string_equal(v.lines[4].text,
+			    "barrier.c:30                        4.3 %  [3.1, 5.5]        ");
+}
+
 static void a_view_of_little(void **state)
 {
 	struct status_point many[9];
@@ -188,6 +212,7 @@ int main(void)
 		cmocka_unit_test(unknowns_left_out),
 		cmocka_unit_test(plain_every_ten_seconds),
 		cmocka_unit_test(a_view_has_what_matters),
+		cmocka_unit_test(slopes),
 		cmocka_unit_test(a_view_of_little),
 		cmocka_unit_test(a_view_makes_room),
 	};

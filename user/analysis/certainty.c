@@ -47,11 +47,12 @@ struct certainty certainty_of(const struct analysis *a, double half, double elap
 	struct certainty c = {.missing_s = NAN};
 	const struct analysis_point *point = analysis_visited(a);
 	double longest = 1;
+	bool slopes = point && analysis_slopes_only(point);
 	size_t asked = 0;
 
 	for (size_t i = 0; point && i < point->n_lines && c.n_top < CERTAINTY_SHOWN; i++) {
 		const struct analysis_line *l = &point->lines[i];
-		struct analysis_change at = l->curve.at[AT_50];
+		struct analysis_change at = slopes ? l->slope : l->curve.at[AT_50];
 
 		if (!isnan(at.low))
 			c.top[c.n_top++] = (struct certainty_line){

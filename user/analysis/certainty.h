@@ -15,7 +15,8 @@
 
 struct certainty_line {
 	const char *selected;	  /* of the profile */
-	double effect, low, high; /* at 50 %, by the curve */
+	double effect, low, high; /* at 50 %, by the curve; in a run without experiments the slope
+				   */
 	const char *verdict;	  /* as the report has it */
 };
 

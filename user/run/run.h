@@ -139,7 +139,7 @@ struct run {
 	size_t n_runner_points;	    /* points that the runner knows */
 	struct profile profile;	    /* this run, for the report at the end */
 	struct certainty certainty; /* as of the last look */
-	size_t looked_at;	    /* how many experiments there were then */
+	size_t looked_at;	    /* how many experiments and slopes there were then */
 	uint64_t look_ns;	    /* the next look not before */
 	bool said_unmatched; /* that an option of the scope matches nothing so far, or that all
 				match */

@@ -30,6 +30,7 @@ struct status_facts {
 	const char *selected;		   /* line under experiment, or NULL */
 	double speedup;			   /* of that experiment, 0..1 ... */
 	bool slows;			   /* ... by which the line is slowed instead */
+	bool slopes_only;		   /* there are no experiments */
 	const struct certainty *certainty; /* what is known so far */
 	double missing_s;		   /* until_ci is reached; NaN: not known */
 	double until_ci; /* asked for: half-width of the top lines' effects, 0..1; 0: nothing */

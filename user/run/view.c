@@ -42,15 +42,21 @@ static void add(struct view *v, size_t columns, enum view_style style, const cha
 void view_progress(const struct status_facts *f, char *buf, size_t size)
 {
 	char of[32] = "", run[32] = "";
+	size_t n;
 
 	if (f->run)
 		(void)snprintf(run, sizeof(run), "run %zu, ", f->run);
 	if (f->duration_ns)
 		(void)snprintf(of, sizeof(of), "/%.0f",
 			       (double)f->duration_ns / (double)NSEC_PER_SEC);
-	(void)snprintf(buf, size, "%s%.0f%s s, %zu experiment%s on %zu line%s", run,
-		       (double)f->elapsed_ns / (double)NSEC_PER_SEC, of, f->experiments,
-		       f->experiments == 1 ? "" : "s", f->lines, f->lines == 1 ? "" : "s");
+	(void)snprintf(buf, size, "%s%.0f%s s, ", run, (double)f->elapsed_ns / (double)NSEC_PER_SEC,
+		       of);
+	n = strlen(buf);
+	if (f->slopes_only)
+		(void)snprintf(buf + n, size - n, "no pauses");
+	else
+		(void)snprintf(buf + n, size - n, "%zu experiment%s on %zu line%s", f->experiments,
+			       f->experiments == 1 ? "" : "s", f->lines, f->lines == 1 ? "" : "s");
 }
 
 void view_now(const struct status_facts *f, char *buf, size_t size)
@@ -95,8 +101,12 @@ static void add_lines(const struct status_facts *f, size_t columns, struct view 
 		add(v, columns, VIEW_PLAIN, "No line is known well enough yet.");
 		return;
 	}
-	add(v, columns, VIEW_BOLD, "%-*s%8s  %-18s%s", (int)name, "if the line were 50 % faster",
-	    "effect", "95 % interval", "verdict");
+	if (f->slopes_only)
+		add(v, columns, VIEW_BOLD, "%-*s%8s  %-18s%s", (int)name,
+		    "10 % faster is worth a tenth of", "slope", "95 % interval", "");
+	else
+		add(v, columns, VIEW_BOLD, "%-*s%8s  %-18s%s", (int)name,
+		    "if the line were 50 % faster", "effect", "95 % interval", "verdict");
 	for (size_t i = 0; i < c->n_top; i++) {
 		const struct certainty_line *l = &c->top[i];
 		const char *words = view_short_name(l->selected);
@@ -105,9 +115,11 @@ static void add_lines(const struct status_facts *f, size_t columns, struct view 
 
 		(void)snprintf(range, sizeof(range), "[%.1f, %.1f]", 100 * l->low, 100 * l->high);
 		/* Here too, its end says more. */
-		add(v, columns, VIEW_PLAIN, "%-*.*s%+6.1f %%  %-18s%s", (int)name, (int)name - 1,
+		add(v, columns, VIEW_PLAIN,
+		    f->slopes_only ? "%-*.*s%6.1f %%  %-18s%s" : "%-*.*s%+6.1f %%  %-18s%s",
+		    (int)name, (int)name - 1,
 		    length > name - 1 ? words + (length - (name - 1)) : words, 100 * l->effect,
-		    range, l->verdict);
+		    range, f->slopes_only ? "" : l->verdict);
 	}
 }
 

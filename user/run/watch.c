@@ -24,7 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The next look takes this many new experiments, and a tenth of all. */
+/* The next look takes this many new experiments, or windows' slopes, and a tenth of all. */
 #define LOOK_EVERY 4
 /* What looking costs, of the time: it may not disturb the program. */
 #define LOOK_SHARE 50
@@ -55,7 +55,7 @@ struct warnings {
 
 bool run_certainty_due(const struct run *r, uint64_t now)
 {
-	size_t n = r->profile.n_experiments;
+	size_t n = r->profile.n_experiments + r->profile.n_slopes;
 
 	/* Of several runs only the first one knows all that is known. */
 	if ((r->options.until_ci <= 0 && r->options.quiet) || (r->repeat && r->repeat->done))
@@ -68,7 +68,7 @@ void run_certainty_look(struct run *r, uint64_t now)
 	struct error e = {0};
 	struct analysis a;
 
-	r->looked_at = r->profile.n_experiments;
+	r->looked_at = r->profile.n_experiments + r->profile.n_slopes;
 	if (run_take_samples(r, &e) < 0 || analyse(&r->profile, r->options.seed, &a) < 0)
 		return; /* no memory now: the next look may have some */
 	r->certainty = certainty_of(&a, r->options.until_ci, a.elapsed_ns / (double)NSEC_PER_SEC);
@@ -165,6 +165,7 @@ void run_show_status(struct run *r, struct status *status, uint64_t now)
 			     : r->looked_at ? r->certainty.missing_s
 					    : __builtin_nan(""),
 		.until_ci = r->options.until_ci,
+		.slopes_only = r->options.slopes_only,
 	};
 
 	if (!status_due(status, now))
