@@ -67,10 +67,8 @@ __weak __noinline u32 slope_entry(u64 code, u64 window)
 	return found;
 }
 
-/* Of all ticks of each CPU that found threads in scope: what they stood for, ns, ever. A cache line
- * each. */
-#define TICKED_STEP 8
-abi_u64 slope_ticked[ABI_MAX_CPUS * TICKED_STEP] __weak SEC(".bss") = {};
+/* Of all ticks of each CPU that found threads in scope: what they stood for, ns, ever. */
+abi_u64 slope_ticked[ABI_MAX_CPUS * ABI_TICKED_STEP] __weak SEC(".bss") = {};
 
 /* S7, for a tick that began at @begun and stands for @distance: the interrupt, as calibrated, and
  * what its program does are ours. Returns the rest, which is the place's. */
@@ -79,7 +77,7 @@ static __always_inline u64 slope_ticks(struct abi_vector *v, u64 distance, u64 b
 	u64 own = control.tick_ns + bpf_ktime_get_ns() - begun;
 
 	own = own < distance ? own : distance;
-	slope_ticked[index_below(cpu_index() * TICKED_STEP, ABI_MAX_CPUS * TICKED_STEP)] +=
+	slope_ticked[index_below(cpu_index() * ABI_TICKED_STEP, ABI_MAX_CPUS * ABI_TICKED_STEP)] +=
 		distance;
 	vector_add(v, ABI_ENTRY_OWN, own);
 	return distance - own;

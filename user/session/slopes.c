@@ -13,7 +13,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define TICKED_STEP 8 /* as in bpf/slopes.h */
 #define PLACES_SIZE (2 * ABI_MAX_PLACES * sizeof(struct abi_place))
 
 _Static_assert(BACKEND_MAX_PLACES == ABI_ENTRIES - ABI_ENTRY_FIRST, "an entry for each place");
@@ -50,7 +49,7 @@ static int read_run(struct session *s, uint64_t *ret_run, uint64_t *ret_ticked)
 	*ret_run = t.run_ns;
 	*ret_ticked = 0;
 	for (unsigned int cpu = 0; cpu < s->nr_cpus; cpu++)
-		*ret_ticked += s->skel->bss->slope_ticked[cpu * TICKED_STEP];
+		*ret_ticked += s->skel->bss->slope_ticked[cpu * ABI_TICKED_STEP];
 	return r;
 }
 
