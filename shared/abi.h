@@ -356,7 +356,7 @@ enum abi_entry {
 	ABI_ENTRY_FIRST = ABI_ENTRY_WAITS + ABI_WAITS, /* of places in code */
 };
 #define ABI_TICKED_STEP 8 /* of bpf/slopes.h's slope_ticked: a cache line for each CPU */
-#define ABI_D_UNIT 256 /* ns that 1 stands for: the sum of a window has room in 32 bits */
+#define ABI_D_UNIT 256	  /* ns that 1 stands for: the sum of a window has room in 32 bits */
 struct abi_vector {
 	abi_u64 window; /* in which it was begun; in any other it is 0 */
 	abi_u32 d[ABI_ENTRIES];

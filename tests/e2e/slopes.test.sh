@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # --slopes-only: what a little of each line is worth, while nothing is paused, preloaded or injected; run, attach and system; all forms of the report.
-# needs: root btf python3
+# needs: root btf python3 go
 # shellcheck disable=SC2154 # what helpers.sh sets
 set -uo pipefail
 # shellcheck source=tests/e2e/helpers.sh
@@ -120,7 +120,19 @@ forms() {
 	"$COZBPF" report --html page "$profile" >/dev/null 2>>complaint && grep -q '<th scope=col class=n>slope' page || why+=' no HTML;'
 }
 tried forms
+
+# What a line's slope is of the run's time, for viewers of pprof.
+for_pprof() {
+	rm -f slopes.pb.gz
+	"$COZBPF" export --to pprof -o slopes.pb.gz "$profile" 2>complaint || why+=" status $?;"
+	PPROF_TMPDIR=$tmp HOME=$tmp go tool pprof -top -lines -sample_index=critical slopes.pb.gz >text 2>>complaint || why+=' pprof does not read it;'
+	grep -q '^Type: critical' text || why+=' another type;'
+	grep -m 1 -E '^ +[0-9.]+m?s' text | grep -qE "handover\.c:($(mark a)|$(mark b))" || why+=' another line is first;'
+}
 verdict 'forms of the report' "$why" text complaint
+
+tried for_pprof
+verdict 'export to pprof' "$why" text complaint
 
 # A point whose visits nothing leads to, before one whose lines share a directory.
 printf '%s\n' '{"type":"startup","time":1}' \

@@ -172,7 +172,7 @@ static void names_of_pprof(void **state)
 	(void)snprintf(path, sizeof(path), "%s/pprof", directory);
 	f = fopen(path, "we");
 	assert_non_null(f);
-	assert_int_equal(export_pprof(f, &p), 0);
+	assert_int_equal(export_pprof(f, &p, NULL, 0), 0);
 	(void)fclose(f);
 	packed = gzopen(path, "re");
 	assert_non_null(packed);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* cozbpf export: profiles in formats of other tools. Needs no privilege. */
+#include "analysis/analysis.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -10,17 +11,12 @@
 #include "profile/writer.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 enum form { COZ, PPROF, TRACE, N_FORMS };
 static const char *const form_names[] = {[COZ] = "coz", [PPROF] = "pprof", [TRACE] = "trace", NULL};
-
-static int (*const forms[N_FORMS])(FILE *out, const struct profile *p) = {
-	[COZ] = profile_print_coz,
-	[PPROF] = export_pprof,
-	[TRACE] = export_trace,
-};
 
 struct export_command {
 	bool help;
@@ -50,11 +46,46 @@ static void help(void)
 	(void)puts("\nExample:\n  cozbpf export --to trace -o trace.json cozbpf.jsonl");
 }
 
+/* The slopes of the first point that has some; of others there is no room in a sample. */
+static int write_pprof(FILE *out, const struct profile *p)
+{
+	_cleanup_(analysis_free) struct analysis a = {0};
+	_cleanup_free_ struct export_slope *slopes = NULL;
+	const struct analysis_point *point = NULL;
+	size_t n = 0;
+
+	if (p->n_slopes) {
+		int r = analyse(p, 0, &a);
+
+		if (r < 0)
+			return r;
+	}
+	for (size_t i = 0; i < a.n_points && !point; i++)
+		point = analysis_has_slopes(&a.points[i]) ? &a.points[i] : NULL;
+	if (point) {
+		slopes = calloc(point->n_lines, sizeof(*slopes));
+		if (!slopes)
+			return -ENOMEM;
+		for (size_t i = 0; i < point->n_lines; i++)
+			if (point->lines[i].slope.effect > 0)
+				slopes[n++] = (struct export_slope){point->lines[i].selected,
+								    point->lines[i].slope.effect};
+	}
+	return export_pprof(out, p, slopes, n);
+}
+
 static int write_form(FILE *out, void *arg)
 {
 	const struct export_command *c = arg;
 
-	return forms[c->form](out, c->profile);
+	switch (c->form) {
+	case COZ:
+		return profile_print_coz(out, c->profile);
+	case PPROF:
+		return write_pprof(out, c->profile);
+	default:
+		return export_trace(out, c->profile);
+	}
 }
 
 static int export(struct export_command *c)

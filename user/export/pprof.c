@@ -11,9 +11,14 @@
 #include <string.h>
 #include <zlib.h>
 
-enum { SAMPLES, COUNT, CPU, NANOSECONDS, N_FIXED };
-static const char *const fixed_words[N_FIXED] = {
-	[SAMPLES] = "samples", [COUNT] = "count", [CPU] = "cpu", [NANOSECONDS] = "nanoseconds"};
+enum { SAMPLES, COUNT, CPU, NANOSECONDS, CRITICAL, N_FIXED };
+static const char *const fixed_words[N_FIXED] = {[SAMPLES] = "samples",
+						 [COUNT] = "count",
+						 [CPU] = "cpu",
+						 [NANOSECONDS] = "nanoseconds",
+						 [CRITICAL] = "critical"};
+/* Of each sample. The last one only where slopes are known. */
+enum { VALUES = 3 };
 
 /* One for each location of the profile, and what they point to. */
 struct entry {
@@ -22,7 +27,7 @@ struct entry {
 	Pprof__Line line, *line_at;
 	Pprof__Function function;
 	uint64_t id;
-	int64_t values[2];
+	int64_t values[VALUES];
 };
 
 struct message {
@@ -31,7 +36,7 @@ struct message {
 	Pprof__Location **locations;
 	Pprof__Function **functions;
 	char **strings; /* "", the fixed words, then a name and a file for each entry */
-	size_t n, n_strings;
+	size_t n, n_strings, n_values;
 };
 
 static void message_free(struct message *m)
@@ -76,14 +81,16 @@ static void find_functions(const struct profile *p, const char **ret)
 	}
 }
 
-static void fill_entry(struct message *m, const struct profile_samples *s, size_t i,
-		       const char *function)
+static void fill_entry(struct message *m, const struct profile_samples *s, const char *function,
+		       uint64_t critical_ns)
 {
+	size_t i = m->n++;
 	const char *colon = strrchr(s->location, ':'), *digits = colon ? colon + 1 : "";
 	bool is_line = *digits && strspn(digits, "0123456789") == strlen(digits);
 	struct entry *e = &m->entries[i];
 
-	*e = (struct entry){.id = i + 1, .values = {value(s->count), value(s->ns)}};
+	*e = (struct entry){.id = i + 1,
+			    .values = {value(s->count), value(s->ns), value(critical_ns)}};
 	if (wait_of(s->location, NULL))
 		e->values[0] = e->values[1] = 0; /* no CPU time */
 	pprof__sample__init(&e->sample);
@@ -101,24 +108,43 @@ static void fill_entry(struct message *m, const struct profile_samples *s, size_
 	e->location.line = &e->line_at;
 	e->sample.n_location_id = 1;
 	e->sample.location_id = &e->id;
-	e->sample.n_value = 2;
+	e->sample.n_value = m->n_values;
 	e->sample.value = e->values;
 	m->samples[i] = &e->sample;
 	m->locations[i] = &e->location;
 	m->functions[i] = &e->function;
 }
 
-/* -ENOMEM. */
-static int fill(struct message *m, const struct profile *p)
+/* What the line takes of the chains of events that led to visits, as a part of the run's time. */
+static uint64_t critical_of(const struct profile *p, const struct export_slope *s)
 {
-	_cleanup_free_ const char **functions = calloc(p->n_samples, sizeof(*functions));
+	double ns = s->slope * (double)p->runtime_ns;
 
-	m->n = p->n_samples;
-	m->entries = calloc(m->n, sizeof(*m->entries));
-	m->samples = calloc(m->n, sizeof(*m->samples));
-	m->locations = calloc(m->n, sizeof(*m->locations));
-	m->functions = calloc(m->n, sizeof(*m->functions));
-	m->strings = calloc(1 + N_FIXED + 2 * m->n, sizeof(*m->strings));
+	return !(ns > 0) ? 0 : ns < 0x1p63 ? (uint64_t)ns : UINT64_MAX;
+}
+
+static const struct export_slope *slope_at(const struct export_slope *slopes, size_t n,
+					   const char *location)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(slopes[i].location, location) == 0)
+			return &slopes[i];
+	return NULL;
+}
+
+/* -ENOMEM. */
+static int fill(struct message *m, const struct profile *p, const struct export_slope *slopes,
+		size_t n_slopes)
+{
+	size_t room = p->n_samples + n_slopes;
+	_cleanup_free_ const char **functions = calloc(p->n_samples + 1, sizeof(*functions));
+
+	m->n_values = n_slopes ? VALUES : VALUES - 1;
+	m->entries = calloc(room, sizeof(*m->entries));
+	m->samples = calloc(room, sizeof(*m->samples));
+	m->locations = calloc(room, sizeof(*m->locations));
+	m->functions = calloc(room, sizeof(*m->functions));
+	m->strings = calloc(1 + N_FIXED + 2 * room, sizeof(*m->strings));
 	if (!functions || !m->entries || !m->samples || !m->locations || !m->functions ||
 	    !m->strings)
 		return -ENOMEM;
@@ -126,8 +152,18 @@ static int fill(struct message *m, const struct profile *p)
 	(void)add_string(m, "", 0);
 	for (size_t i = 0; i < N_FIXED; i++)
 		(void)add_string(m, fixed_words[i], strlen(fixed_words[i]));
-	for (size_t i = 0; i < m->n; i++)
-		fill_entry(m, &p->samples[i], i, functions[i]);
+	for (size_t i = 0; i < p->n_samples; i++) {
+		const struct export_slope *s = slope_at(slopes, n_slopes, p->samples[i].location);
+
+		fill_entry(m, &p->samples[i], functions[i], s ? critical_of(p, s) : 0);
+	}
+	/* Waits that have no samples. */
+	for (size_t i = 0; i < n_slopes; i++) {
+		const struct profile_samples s = {.location = (char *)slopes[i].location};
+
+		if (!profile_find_samples(p, s.location))
+			fill_entry(m, &s, NULL, critical_of(p, &slopes[i]));
+	}
 	for (size_t i = 0; i < m->n_strings; i++)
 		if (!m->strings[i])
 			return -ENOMEM;
@@ -158,25 +194,27 @@ static int write_compressed(FILE *out, const uint8_t *data, size_t size)
 	return r;
 }
 
-int export_pprof(FILE *out, const struct profile *p)
+int export_pprof(FILE *out, const struct profile *p, const struct export_slope *slopes,
+		 size_t n_slopes)
 {
 	_cleanup_(message_free) struct message m = {0};
 	Pprof__Profile all = PPROF__PROFILE__INIT;
-	Pprof__ValueType types[2] = {PPROF__VALUE_TYPE__INIT, PPROF__VALUE_TYPE__INIT},
-			 *type_at[2] = {&types[0], &types[1]};
+	Pprof__ValueType types[VALUES], *type_at[VALUES];
 	_cleanup_free_ uint8_t *data = NULL;
 	int r;
 
 	if (!p->n_samples)
 		return -ENODATA;
-	r = fill(&m, p);
+	r = fill(&m, p, slopes, n_slopes);
 	if (r < 0)
 		return r;
-	types[0].type = 1 + SAMPLES;
-	types[0].unit = 1 + COUNT;
-	types[1].type = 1 + CPU;
-	types[1].unit = 1 + NANOSECONDS;
-	all.n_sample_type = 2;
+	for (size_t i = 0; i < VALUES; i++) {
+		pprof__value_type__init(&types[i]);
+		types[i].type = 1 + (i == 0 ? SAMPLES : i == 1 ? CPU : CRITICAL);
+		types[i].unit = 1 + (i == 0 ? COUNT : NANOSECONDS);
+		type_at[i] = &types[i];
+	}
+	all.n_sample_type = m.n_values;
 	all.sample_type = type_at;
 	all.n_sample = all.n_location = all.n_function = m.n;
 	all.sample = m.samples;
@@ -209,7 +247,7 @@ int export_shares_pprof(FILE *out, const struct shares *s)
 		samples[i] = (struct profile_samples){.location = s->all[i].name,
 						      .count = s->all[i].samples,
 						      .ns = (uint64_t)s->all[i].amount};
-	r = export_pprof(out, &p);
+	r = export_pprof(out, &p, NULL, 0);
 	free(samples);
 	return r;
 }
