@@ -141,7 +141,7 @@ slopes() {
 		"$COZBPF" report --json "$profile" 2>>err | python3 -c '
 import json, sys
 report = json.load(sys.stdin)
-slopes = {line["selected"].rsplit(":", 1)[1]: line["slope"] for line in report["points"][0]["lines"]}
+slopes = {line["selected"].split(":")[-1]: line["slope"] for line in report["points"][0]["lines"]}
 a, b = (slopes.get(number, 0) for number in sys.argv[1:])
 print(report["experiments"], slopes)
 sys.exit(not (report["experiments"] == 0 and a > 0.2 and 1.1 < a / b < 2))' \
@@ -189,6 +189,10 @@ capabilities() { # LEVEL...
 			elif [ "$level" -gt 2 ] && [ "$(wc -l <err)" -eq 1 ] && grep -q "kernel.perf_event_paranoid is $level,.*sysctl -w" err; then
 				grep -q "A run is not possible: kernel.perf_event_paranoid is $level" checked_too || why+=" $who at $level: check does not say it;"
 				refused="above 2 kernel.perf_event_paranoid asks for CAP_SYS_ADMIN"
+			elif lacks uprobe_multi && [ "$(wc -l <err)" -eq 1 ] && grep -q CAP_SYS_ADMIN err; then
+				tr -s '\n ' ' ' <checked_too | grep -q 'A run is not possible: before Linux 6.10 .*CAP_SYS_ADMIN' ||
+					why+=" $who at $level: check does not say it;"
+				refused="before Linux 6.10 the kernel takes probes from CAP_SYS_ADMIN alone"
 			else
 				why+=" $who at $level: status $status;"
 				sed 's/^/check: /' checked_too >>err

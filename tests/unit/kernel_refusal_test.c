@@ -94,6 +94,18 @@ static void verifier_is_no_missing_privilege(void **state)
 		 "check --verbose");
 }
 
+/* Capabilities that suffice for programs do not for probes of the older kind. */
+static void probes_take_more(void **state)
+{
+	const struct load_log l = {.no_probes = true};
+	struct load_facts f = well;
+
+	(void)state;
+	f.capabilities = 1ULL << 38 | 1ULL << 39;
+	explains(EACCES, &l, &f, true, "before Linux 6.10", "--cap-add SYS_ADMIN");
+	explains(EACCES, &l, &well, true, "a security module", "seccomp");
+}
+
 static void libbpf_refuses_an_extern(void **state)
 {
 	static const char *const texts[] = {
@@ -262,6 +274,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(log_names_program_and_verdict),
 		cmocka_unit_test(verifier_is_no_missing_privilege),
+		cmocka_unit_test(probes_take_more),
 		cmocka_unit_test(libbpf_refuses_an_extern),
 		cmocka_unit_test(privileges_are_told_apart),
 		cmocka_unit_test(levels_of_perf_events),

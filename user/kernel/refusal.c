@@ -158,6 +158,11 @@ void refusal_explain(int error, const struct load_log *l, const struct load_fact
 		    f->paranoid);
 		ADVISE("as root: " LOWER " (a container has that of its host); or give cozbpf "
 		       "CAP_SYS_ADMIN, too");
+	} else if (forbidden && l->no_probes && !has(f, CAP_SYS_ADMIN)) {
+		ret->denied = true;
+		SAY("before Linux 6.10 the kernel takes probes from CAP_SYS_ADMIN alone");
+		ADVISE("run as root (sudo cozbpf ...), in a container with --cap-add SYS_ADMIN; or "
+		       "boot Linux 6.10 or newer");
 	} else if (forbidden) {
 		ret->denied = true;
 		SAY("a security module or a seccomp filter forbids BPF, although the capabilities "

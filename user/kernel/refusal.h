@@ -15,6 +15,7 @@ struct load_log {
 	char verdict[160]; /* the verifier's last line on it; "": it did not come to the verifier */
 	char first[200];   /* the first warning beside these */
 	bool no_memory;	   /* loaded, but the kernel gave it no memory in an interrupt */
+	bool no_probes;	   /* loaded, but this user may not place it */
 };
 /* Takes in one message of libbpf. */
 void load_log_note(struct load_log *l, const char *text);

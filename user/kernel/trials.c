@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "kernel/namespace.h"
+#include "kernel/probe.h"
 #include "kernel/programs.h"
 #include "kernel/refusal.h"
 #include "kernel/uprobes.h"
@@ -101,17 +102,20 @@ static int check_btf(struct bpf_object *o, struct bpf_program *p, struct load_lo
 	return access("/sys/kernel/btf/vmlinux", R_OK) == 0 ? 0 : -errno;
 }
 
+/* Either way of placing them will do. */
 static int check_uprobe(struct bpf_object *o, struct bpf_program *p, struct load_log *l)
 {
-	(void)o, (void)p, (void)l;
-	return access("/sys/bus/event_source/devices/uprobe/type", R_OK) == 0 ? 0 : -errno;
+	int r = uprobe_allowed();
+
+	(void)o, (void)p;
+	l->no_probes = r == -EACCES || r == -EPERM;
+	return l->no_probes && feature_usable("uprobe_multi", NULL) ? 0 : r;
 }
 
 static int check_uprobe_multi(struct bpf_object *o, struct bpf_program *p, struct load_log *l)
 {
-	int r = check_uprobe(o, p, l);
-
-	return r < 0 ? r : uprobes_try(bpf_program__fd(p));
+	(void)o, (void)l;
+	return uprobes_try(bpf_program__fd(p));
 }
 
 static const void *work_bytes(size_t *size)

@@ -11,6 +11,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/bpf.h>
+#include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,6 +75,26 @@ int uprobes_try(int program_fd)
 	return fd == -EINVAL ? 0 : -EOPNOTSUPP;
 }
 
+int uprobe_allowed(void)
+{
+	static const char type_path[] = "/sys/bus/event_source/devices/uprobe/type";
+	struct perf_event_attr attr = {.size = sizeof(attr), .config1 = address("/")};
+	FILE *f = fopen(type_path, "re");
+	int fd;
+
+	if (!f)
+		return -errno;
+	fd = fscanf(f, "%u", &attr.type) == 1 ? 0 : -EINVAL;
+	(void)fclose(f);
+	if (fd < 0)
+		return fd;
+	fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd >= 0)
+		(void)close(fd);
+	/* To whom it is allowed the kernel says that "/" is no file. */
+	return fd < 0 && (errno == EACCES || errno == EPERM) ? -errno : 0;
+}
+
 /* What the object was opened as may be another file by now, or nothing in our own mount namespace:
  * the descriptor is the file. */
 static const char *path_of(const struct uprobes *u, char buf[PATH])
@@ -113,13 +134,16 @@ static int look(const struct uprobes *u, const struct uprobe *p, uint64_t *ret_o
 	return 0;
 }
 
-static int refused(const struct uprobes *u, const struct uprobe *p, int err, struct error *e)
+static int refused(const struct uprobes *u, const struct uprobe *p, bool by_link, int err,
+		   struct error *e)
 {
 	if (err == -EPERM || err == -EACCES)
 		return fail(e, -err,
-			    "not allowed to put probes into %s: run as root (sudo cozbpf ...) or "
-			    "with CAP_BPF and CAP_PERFMON",
-			    name_of(u));
+			    "not allowed to put probes into %s: run as root (sudo cozbpf ...)%s",
+			    name_of(u),
+			    by_link ? " or with CAP_BPF and CAP_PERFMON"
+				    : "; CAP_BPF and CAP_PERFMON do for progress points, from "
+				      "Linux 6.10 on, and CAP_SYS_ADMIN for all probes");
 	return fail(e, -err, "cannot put a probe at 0x%llx of %s: %s", (unsigned long long)p->vaddr,
 		    name_of(u), strerror(-err));
 }
@@ -139,7 +163,7 @@ int uprobe_attach(const struct uprobes *u, size_t i, const struct bpf_program *p
 	link = bpf_program__attach_uprobe_opts(program, u->pid ? uprobe_process(u->pid) : -1,
 					       path_of(u, path), offset, &opts);
 	if (!link)
-		return refused(u, &u->all[i], -errno, e);
+		return refused(u, &u->all[i], false, -errno, e);
 	*ret = link;
 	return 0;
 }
@@ -160,5 +184,5 @@ int uprobes_link(const struct uprobes *u, const struct bpf_program *program, str
 		return r;
 	fd = link_many(bpf_program__fd(program), path_of(u, path), numbers, u->n,
 		       u->pid && uprobe_process(u->pid) > 0 ? u->pid : 0);
-	return fd < 0 ? refused(u, &u->all[0], fd, e) : fd;
+	return fd < 0 ? refused(u, &u->all[0], true, fd, e) : fd;
 }

@@ -45,6 +45,9 @@ int uprobes_link(const struct uprobes *u, const struct bpf_program *program, str
  * The kernel compares with the memory of the first thread, which is gone once that thread has
  * ended. So each program of a probe looks itself at the process that runs it. */
 pid_t uprobe_process(pid_t pid);
+/* May this user place a probe by a link of its own, as uprobe_attach does? The kernel asks for
+ * CAP_SYS_ADMIN, where links that hold many take CAP_PERFMON. 0 or a negative errno. */
+int uprobe_allowed(void);
 /* Has this kernel such links, for whole processes? Before 6.10, and in stable kernels without the
  * fix, they follow one thread only.
  * @program_fd: a program loaded for it. 0 or a negative errno. */
