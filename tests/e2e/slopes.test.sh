@@ -134,6 +134,19 @@ verdict 'forms of the report' "$why" text complaint
 tried for_pprof
 verdict 'export to pprof' "$why" text complaint
 
+# Two runs of one program differ in nothing, and what is promised of a line is its slope.
+two_runs() {
+	cp "$profile" first.jsonl
+	profiled --slopes-only -p progress -- "${command[@]}" || why+=" status $?;"
+	"$COZBPF" diff first.jsonl "$profile" --changed "handover.c:$(mark a)=10%" >text 2>complaint || why+=" diff: status $?;"
+	tr '\n' ' ' <text | grep -q '^The time per visit of .progress. was ' || why+=' no time per visit;'
+	grep -q '^Slopes, of which' text || why+=' no slopes;'
+	tr '\n' ' ' <text | grep -qE "was made 10 % faster: [2-9]\.[0-9] % " || why+=' another promise;'
+	grep -E "handover\.c:$(mark a) .* (no sure difference|differs)" text >/dev/null || why+=' no row;'
+}
+tried two_runs
+verdict 'diff of two profiles' "$why" text complaint
+
 # A point whose visits nothing leads to, before one whose lines share a directory.
 printf '%s\n' '{"type":"startup","time":1}' \
 	'{"type":"slopes","point":"a","began":1,"length":9,"seen":1,"visits":1,"time_ns":1,"own_ns":0,"places":"0\t/x/a.c:1\n"}' \

@@ -61,11 +61,33 @@ static bool time_of(const struct profile_run_experiment *x, uint64_t settled_per
 	return false;
 }
 
+/* Without experiments, from the windows in which slopes were measured. Returns how many. */
+static size_t windows_of(const struct profile *p, const struct analysis_point *point, double *ns,
+			 double *visits)
+{
+	size_t n = 0;
+	uint64_t last = 0;
+
+	for (size_t i = 0; i < p->n_slopes; i++) {
+		const struct profile_slopes *s = &p->slopes[i];
+
+		/* A window with many places has several records. */
+		if (strcmp(s->point, point->name) != 0 || s->began == last || !s->length ||
+		    !s->seen)
+			continue;
+		last = s->began;
+		ns[n] = (double)s->length;
+		visits[n++] = (double)s->seen;
+	}
+	return n;
+}
+
 /* -ENOMEM; a pace that is not known is NaN. */
 static int pace_of(const struct profile *p, const struct analysis_point *point, struct pace *ret)
 {
-	_cleanup_free_ double *ns = calloc(p->n_experiments + 1, sizeof(*ns)),
-			      *visits = calloc(p->n_experiments + 1, sizeof(*visits));
+	size_t most = p->n_experiments + p->n_slopes + 1;
+	_cleanup_free_ double *ns = calloc(most, sizeof(*ns)),
+			      *visits = calloc(most, sizeof(*visits));
 	double sum_ns = 0, sum_visits = 0, logs[PARTS] = {0}, within = 0;
 	_cleanup_free_ uint64_t *settled = fidelity_settled_periods(p);
 	size_t n = 0, parts;
@@ -75,11 +97,14 @@ static int pace_of(const struct profile *p, const struct analysis_point *point, 
 	for (size_t i = 0; i < p->n_experiments; i++)
 		if (p->experiments[i].x.speedup == 0 &&
 		    time_of(&p->experiments[i], settled[p->experiments[i].run], point, &ns[n],
-			    &visits[n])) {
-			sum_ns += ns[n];
-			sum_visits += visits[n];
+			    &visits[n]))
 			n++;
-		}
+	if (analysis_slopes_only(point))
+		n = windows_of(p, point, ns, visits);
+	for (size_t i = 0; i < n; i++) {
+		sum_ns += ns[i];
+		sum_visits += visits[i];
+	}
 	*ret = (struct pace){.log_ns =
 				     sum_ns > 0 && sum_visits > 0 ? log(sum_ns / sum_visits) : NAN,
 			     .variance = NAN};
@@ -232,6 +257,7 @@ static int compare_lines(const struct profile *before, const struct profile *aft
 {
 	double factor;
 
+	p->slopes_only = analysis_slopes_only(p->before) && analysis_slopes_only(p->after);
 	p->lines = calloc(p->after->n_lines + 1, sizeof(*p->lines));
 	if (!p->lines)
 		return -ENOMEM;
@@ -248,16 +274,21 @@ static int compare_lines(const struct profile *before, const struct profile *aft
 			p->lines[p->n_lines++] =
 				(struct compare_line){.before = old, .after = line};
 	}
-	factor = family_factor(p->n_lines * ANALYSIS_CURVE_POINTS);
-	for (size_t i = 0; i < p->n_lines; i++)
-		for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++) {
-			struct analysis_change d =
-				difference_of(analysis_shown(p->lines[i].before, k),
-					      analysis_shown(p->lines[i].after, k), factor);
+	factor = family_factor(p->n_lines * (p->slopes_only ? 1 : ANALYSIS_CURVE_POINTS));
+	for (size_t i = 0; i < p->n_lines; i++) {
+		struct compare_line *l = &p->lines[i];
 
-			p->lines[i].difference[k] = d;
-			p->lines[i].differs |= d.low > 0 || d.high < 0;
+		l->slope = p->slopes_only ? difference_of(l->before->slope, l->after->slope, factor)
+					  : (struct analysis_change){NAN, NAN, NAN};
+		l->differs |= l->slope.low > 0 || l->slope.high < 0;
+		for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++) {
+			struct analysis_change d = difference_of(
+				analysis_shown(l->before, k), analysis_shown(l->after, k), factor);
+
+			l->difference[k] = d;
+			l->differs |= d.low > 0 || d.high < 0;
 		}
+	}
 	return 0;
 }
 

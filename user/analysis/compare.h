@@ -10,7 +10,8 @@ struct compare_line {
 	/* The effect after the change less that before it. Intervals hold for all lines of the
 	 * point together in 95 of 100 comparisons. NaN: one of the two is not known. */
 	struct analysis_change difference[ANALYSIS_CURVE_POINTS];
-	bool differs; /* surely, at some speedup */
+	struct analysis_change slope; /* the same of the slopes of points that were not tried */
+	bool differs;		      /* surely, at some speedup, or in its slope */
 };
 
 /* A point that both profiles have. */
@@ -21,7 +22,8 @@ struct compare_point {
 	struct analysis_change
 		gain; /* by how much less time it takes after the change, with its 95 % interval */
 	struct analysis_change
-		steady; /* the same, if the machine kept its speed from one run to the other */
+		steady;	  /* the same, if the machine kept its speed from one run to the other */
+	bool slopes_only; /* neither has experiments */
 	const struct profile *old, *new; /* what is compared */
 	struct compare_line *lines;	 /* owned; in the order of @after's */
 	size_t n_lines;

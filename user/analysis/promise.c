@@ -13,13 +13,17 @@
 /* Of the CPU time, so much must be other lines' to tell how fast the machine was. */
 #define LEAST_OTHER 0.1
 
-/* Between the quarters the curve is taken for straight, but for its knee. */
+/* Between the quarters the curve is taken for straight, but for its knee. Of a line that no
+ * experiment tried, its slope is all that is known of it. */
 static struct analysis_change curve_at(const struct analysis_line *line, double speedup)
 {
-	struct analysis_change before = {0, 0, 0}, after, ret;
+	struct analysis_change slope = line->slope, before = {0, 0, 0}, after, ret;
 	double from = 0, to, share;
 	const struct analysis_curve *c = &line->curve;
 
+	if (!line->experiments)
+		return (struct analysis_change){speedup * slope.effect, speedup * slope.low,
+						speedup * slope.high};
 	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++) {
 		after = analysis_shown(line, k);
 		to = analysis_curve_speedups[k];
