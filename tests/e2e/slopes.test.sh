@@ -127,7 +127,8 @@ for_pprof() {
 	"$COZBPF" export --to pprof -o slopes.pb.gz "$profile" 2>complaint || why+=" status $?;"
 	PPROF_TMPDIR=$tmp HOME=$tmp go tool pprof -top -lines -sample_index=critical slopes.pb.gz >text 2>>complaint || why+=' pprof does not read it;'
 	grep -q '^Type: critical' text || why+=' another type;'
-	grep -m 1 -E '^ +[0-9.]+m?s' text | grep -qE "handover\.c:($(mark a)|$(mark b))" || why+=' another line is first;'
+	# Behind other programs, on a busy machine.
+	grep -v ' \[cpu\]$' text | grep -m 1 -E '^ +[0-9.]+m?s' | grep -qE "handover\.c:($(mark a)|$(mark b))" || why+=' another line is first;'
 }
 verdict 'forms of the report' "$why" text complaint
 
@@ -138,7 +139,7 @@ verdict 'export to pprof' "$why" text complaint
 two_runs() {
 	cp "$profile" first.jsonl
 	profiled --slopes-only -p progress -- "${command[@]}" || why+=" status $?;"
-	"$COZBPF" diff first.jsonl "$profile" --changed "handover.c:$(mark a)=10%" >text 2>complaint || why+=" diff: status $?;"
+	"$COZBPF" diff first.jsonl "$profile" --changed "handover.c:$(mark a)=10" >text 2>complaint || why+=" diff: status $?;"
 	tr '\n' ' ' <text | grep -q '^The time per visit of .progress. was ' || why+=' no time per visit;'
 	grep -q '^Slopes, of which' text || why+=' no slopes;'
 	tr '\n' ' ' <text | grep -qE "was made 10 % faster: [2-9]\.[0-9] % " || why+=' another promise;'
