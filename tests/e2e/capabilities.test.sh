@@ -52,4 +52,9 @@ verdict 'root without CAP_SETUID: check' "$why" out
 rm -f -- "$profile"
 timeout -k 5 60 "${no_setuid[@]}" run -q -o "$profile" -p round=progress -- ./barrier 1 >out 2>complaint </dev/null
 refusal 'root without CAP_SETUID' "cannot give up root's rights; .*CAP_SETUID" $?
+# Probes of the older kind take more than the three capabilities.
+rm -f -- "$profile"
+timeout -k 5 60 setpriv --bounding-set '-all,+bpf,+perfmon,+sys_ptrace,+setuid,+setgid' --inh-caps=-all "$COZBPF" run -q --disable uprobe_multi -o "$profile" \
+	-p round=progress -- ./barrier 1 >out 2>complaint </dev/null
+refusal 'probes without CAP_SYS_ADMIN' 'not allowed to put probes into .*Linux 6.10.*CAP_SYS_ADMIN' $?
 none_left || printf 'not ok capabilities: left behind: %s\n' "$(left_behind)"

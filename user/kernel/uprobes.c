@@ -137,8 +137,9 @@ static int look(const struct uprobes *u, const struct uprobe *p, uint64_t *ret_o
 static int refused(const struct uprobes *u, const struct uprobe *p, bool by_link, int err,
 		   struct error *e)
 {
+	/* Never -EACCES, which is said of programs that may not be executed. */
 	if (err == -EPERM || err == -EACCES)
-		return fail(e, -err,
+		return fail(e, EPERM,
 			    "not allowed to put probes into %s: run as root (sudo cozbpf ...)%s",
 			    name_of(u),
 			    by_link ? " or with CAP_BPF and CAP_PERFMON"
