@@ -188,6 +188,7 @@ static void cycles_are_those_of_the_model(void **state)
 {
 	struct model m;
 	struct flow f;
+	bool known;
 
 	(void)state;
 	if (access("/usr/bin/llvm-mca", X_OK) < 0)
@@ -203,8 +204,10 @@ static void cycles_are_those_of_the_model(void **state)
 	assert_true(of_block(&f, &m, 1) > 3.5 && of_block(&f, &m, 1) < 6);
 	model_free(&m);
 	flow_free(&f);
+	/* rdpru, which llvm-mca learned between 14 and 21. */
+	known = system("echo rdpru | llvm-mca -mcpu=znver3 >/dev/null 2>&1") == 0;
 	model_of("unknown", &f, &m);
-	assert_true(m.unknown == 1 && fabs(of_block(&f, &m, 0) - 3) < 1);
+	assert_true(m.unknown == !known && (known || fabs(of_block(&f, &m, 0) - 3) < 1));
 	model_free(&m);
 	flow_free(&f);
 }
