@@ -5,9 +5,7 @@
  *
  * The place of a probe in the process follows from mm->start_code, which is set for the main
  * executable alone: copies of libraries are not recognised. */
-#include "bpf/kernel.h"
-#include "bpf/namespace.h"
-#include "shared/abi.h"
+#include "bpf/maps.h"
 #include "shared/text.h"
 
 #include <bpf/bpf_core_read.h>
@@ -57,28 +55,8 @@ struct {
 	__type(value, u8);
 } text_sites SEC(".maps");
 
-/* The session's, which has all processes in scope, unless there can be no more than one. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1);
-	__type(key, u32);
-	__type(value, struct abi_proc);
-} text_procs SEC(".maps");
-
-const volatile unsigned int text_only = 0; /* that one process */
-
 /* The last process that executed a copy of a breakpoint that cozbpf placed; 0: none. */
 unsigned int text_died = 0;
-
-static __always_inline bool is_in_scope(u32 process)
-{
-	struct abi_proc *p;
-
-	if (text_only)
-		return process == text_only;
-	p = bpf_map_lookup_elem(&text_procs, &process);
-	return p && p->flags & ABI_PROC_IN;
-}
 
 /* The kernel sends it to the running thread, whose instruction pointer is behind the breakpoint.
  * Another process than those in scope could have a breakpoint at the same place, by ptrace, and
@@ -91,7 +69,7 @@ int BPF_PROG(text_trap, int signal, struct kernel_siginfo *info, struct task_str
 	struct mm_struct *mm;
 	struct inode *inode;
 
-	if (signal != SIGTRAP || to != task || !is_in_scope(task_process(task)) ||
+	if (signal != SIGTRAP || to != task || !in_scope(task) ||
 	    BPF_CORE_READ(info, si_code) != SI_KERNEL)
 		return 0;
 	mm = BPF_CORE_READ((struct task_struct___text *)task, mm);
@@ -110,4 +88,4 @@ int BPF_PROG(text_trap, int signal, struct kernel_siginfo *info, struct task_str
 	return 0;
 }
 
-char LICENSE[] SEC("license") = "Dual BSD/GPL";
+char LICENSE[] __weak SEC("license") = "Dual BSD/GPL";

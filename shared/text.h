@@ -2,8 +2,6 @@
 /* Probes that a program may have in a copy of its code: bpf/text.bpf.c and kernel/text.c. */
 #pragma once
 
-#include "shared/namespace.h"
-
 #define TEXT_SITES 65536
 
 struct text_site {

@@ -2,11 +2,12 @@
 #include "kernel/text.h"
 
 #include "elf/object.h"
-#include "kernel/namespace.h"
-#include "kernel/refusal.h"
+#include "shared/abi.h"
+#include "shared/latency.h"
 #include "shared/text.h"
 #include "target/process.h"
-#include "text.skel.h"
+
+#include "cozbpf.skel.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -18,32 +19,22 @@
 #include <sys/vfs.h>
 
 struct text {
-	struct text_bpf *skel;
+	struct cozbpf_bpf *skel;
+	struct bpf_link *link;
 };
 
-int text_open(int procs_fd, pid_t only, struct text **ret)
+int text_open(struct cozbpf_bpf *skel, struct text **ret)
 {
 	struct text *t = calloc(1, sizeof(*t));
-	struct load_log log;
 	int r;
 
 	if (!t)
 		return -ENOMEM;
-	/* Without it nothing is said of such an end: no reason to bother users. */
-	load_log_listen(&log);
-	t->skel = text_bpf__open();
-	r = t->skel ? namespace_find(&t->skel->rodata->own_namespace, NULL) : -errno;
-	if (r == 0)
-		r = bpf_map__reuse_fd(t->skel->maps.text_procs, procs_fd);
-	if (r == 0) {
-		t->skel->rodata->text_only = (unsigned int)only;
-		r = text_bpf__load(t->skel);
-	}
-	if (r == 0)
-		r = text_bpf__attach(t->skel);
-	load_log_listen(NULL);
-	if (r < 0) {
-		text_close(t);
+	t->skel = skel;
+	t->link = bpf_program__attach(skel->progs.text_trap);
+	if (!t->link) {
+		r = -errno;
+		free(t);
 		return r;
 	}
 	*ret = t;
@@ -54,7 +45,7 @@ void text_close(struct text *t)
 {
 	if (!t)
 		return;
-	text_bpf__destroy(t->skel);
+	(void)bpf_link__destroy(t->link);
 	free(t);
 }
 

@@ -6,12 +6,13 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct cozbpf_bpf;
 struct elf_object;
 struct text;
 
-/* Begins to watch the processes in scope: @only, or if that is 0 those of the map @procs_fd
- * (struct abi_proc by process). -errno: this kernel, or this user, cannot have that. */
-int text_open(int procs_fd, pid_t only, struct text **ret);
+/* Begins to watch the processes in scope of @skel, which is loaded and stays the caller's. -errno:
+ * this kernel, or this user, cannot have that. */
+int text_open(struct cozbpf_bpf *skel, struct text **ret);
 void text_close(struct text *t); /* NULL is allowed */
 /* A probe will stand at @vaddr of @o. NULL is allowed. */
 void text_add(struct text *t, const struct elf_object *o, uint64_t vaddr);

@@ -108,10 +108,8 @@ int points_attach_probes(struct points *ps, struct point *p, const struct point_
 	struct error why = {0};
 	int r = 0;
 
-	/* The scope's map is there since the programs are loaded. */
 	if (!ps->text_tried)
-		(void)text_open(bpf_map__fd(ps->skel->maps.procs),
-				ps->skel->rodata->config.many ? 0 : ps->pid, &ps->text);
+		(void)text_open(ps->skel, &ps->text);
 	ps->text_tried = true;
 	for (size_t i = 0; i < n; i++)
 		text_add(ps->text, sites[i].object, sites[i].vaddr);
