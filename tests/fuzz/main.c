@@ -14,8 +14,10 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 
+/* Of CPU time, or ten times as many altogether: a machine may stop for as long as it likes. */
 #define SECONDS 20
 #define MEMORY (4ULL << 30)
 /* Of one process: what a leak takes is then found before it hurts, and libraries that leak do no
@@ -58,8 +60,16 @@ static void on_crash(int sig)
 
 	if (!library || fuzz_verbose)
 		backtrace_symbols_fd(frames, n, STDERR_FILENO);
-	_exit(sig == SIGALRM ? (library ? LIBRARY_HANG : OUR_HANG)
-			     : (library ? LIBRARY_CRASH : OUR_CRASH));
+	_exit(sig == SIGALRM || sig == SIGPROF ? (library ? LIBRARY_HANG : OUR_HANG)
+					       : (library ? LIBRARY_CRASH : OUR_CRASH));
+}
+
+static void watch(void)
+{
+	const struct itimerval t = {.it_value.tv_sec = SECONDS};
+
+	(void)setitimer(ITIMER_PROF, &t, NULL);
+	(void)alarm(10 * SECONDS);
 }
 
 static void on_stop(int sig)
@@ -92,18 +102,19 @@ static void run_one(uint64_t seed)
 
 static _Noreturn void be_worker(unsigned long end, uint64_t seed)
 {
-	static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM};
+	static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM, SIGPROF};
 
 	catch_crashes(signals, sizeof(signals) / sizeof(signals[0]), on_crash);
 #ifndef __SANITIZE_ADDRESS__
 	(void)setrlimit(RLIMIT_AS, &(struct rlimit){MEMORY, MEMORY});
 #endif
 	for (; shared->at < end && !stopped(); shared->at++) {
-		(void)alarm(SECONDS);
+		watch();
 		run_one(seed + shared->at);
 		shared->count[FINE]++;
 	}
 	(void)alarm(0);
+	(void)setitimer(ITIMER_PROF, &(struct itimerval){0}, NULL);
 #ifdef __SANITIZE_ADDRESS__
 	if (__lsan_do_recoverable_leak_check())
 		_exit(LEAK);
@@ -166,10 +177,11 @@ static int run_file(const char *path)
 	(void)fclose(f);
 	memcpy(exact, room, n);
 	if (fork() == 0) {
-		static const int signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM};
+		static const int signals[] = {SIGSEGV, SIGBUS,	SIGFPE, SIGILL,
+					      SIGABRT, SIGALRM, SIGPROF};
 
 		catch_crashes(signals, sizeof(signals) / sizeof(signals[0]), on_crash);
-		(void)alarm(SECONDS);
+		watch();
 		(void)LLVMFuzzerTestOneInput(exact, n);
 		free(exact);
 		_exit(FINE);

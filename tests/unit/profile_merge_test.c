@@ -132,13 +132,15 @@ static double comparing_takes(int n, bool many)
 }
 
 /* Eight times as much takes 8 times as long, and somewhat more where caches are small; quadratic
- * time would be 64. */
+ * time would be 64. What else the machine does can be in the way of the larger one thrice. */
 static void time_grows_with_size(void **state)
 {
 	(void)state;
 	for (int many = 0; many < 2; many++) {
 		double one = comparing_takes(1250, many), two = comparing_takes(10000, many);
 
+		for (int i = 0; i < 3 && two > 24 * one; i++)
+			two = comparing_takes(10000, many);
 		if (two > 24 * one)
 			fail_msg("%s: %g s, of eight times as many %g s", many ? "points" : "runs",
 				 one, two);
