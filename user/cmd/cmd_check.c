@@ -209,7 +209,17 @@ static int probe_program(const char *path, const char *interpreter,
 	return 0;
 }
 
-/* One row more: what reads files of debug information has to be able to give up all rights. */
+/* The first feature that a run needs and cannot have. */
+static const struct feature *find_blocker(const struct feature *features, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (features[i].required && features[i].state != FEATURE_OK)
+			return &features[i];
+	return NULL;
+}
+
+/* One row more, where all else is there: what reads files of debug information has to be able to
+ * give up all rights. */
 static int add_decoder_row(struct feature **features, size_t *n)
 {
 	struct feature *grown = reallocarray(*features, *n + 1, sizeof(*grown)), *f;
@@ -233,15 +243,6 @@ static int add_decoder_row(struct feature **features, size_t *n)
 	}
 	decoder_stop();
 	return 0;
-}
-
-/* The first feature that a run needs and cannot have. */
-static const struct feature *find_blocker(const struct feature *features, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (features[i].required && features[i].state != FEATURE_OK)
-			return &features[i];
-	return NULL;
 }
 
 /* The answer in a sentence, and if one thing gives all that lacks, that; its exit status. */
@@ -309,7 +310,7 @@ int cmd_check(int argc, char **argv)
 	if (options.verbose)
 		session_verbose();
 	r = session_probe(options.disabled, &features, &n);
-	if (r == 0)
+	if (r == 0 && !find_blocker(features, n))
 		r = add_decoder_row(&features, &n);
 	if (r < 0)
 		return log_error("check: the features of this machine cannot be tried: %s",
