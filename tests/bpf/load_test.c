@@ -339,9 +339,21 @@ static int set_capabilities(const struct __user_cap_data_struct data[2])
 	return (int)syscall(SYS_capset, &head, data);
 }
 
-/* Objects with functions that this kernel lacks: one of the two variants, everywhere. */
+static int load_bytes(const void *bytes, size_t size)
+{
+	struct bpf_object *o = bpf_object__open_mem(bytes, size, NULL);
+	int r = o ? bpf_object__load(o) : -errno;
+
+	bpf_object__close(o);
+	return r;
+}
+
+/* Objects with functions that this kernel lacks, or has with other arguments: one of the two
+ * variants, everywhere. What root can load, the three capabilities can. */
 static void takes_three_capabilities(void **state)
 {
+	int loaded = 0;
+
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct all[2], few[2];
 	const void *bytes[2];
@@ -356,16 +368,15 @@ static void takes_three_capabilities(void **state)
 	few[0].effective = 1U << CAP_SYS_PTRACE;
 	few[1].effective = 1U << (CAP_PERFMON - 32) | 1U << (CAP_BPF - 32);
 	for (size_t i = 0; i < 2; i++) {
-		struct bpf_object *o;
-		int r;
+		int r, as_root = load_bytes(bytes[i], sizes[i]);
 
 		assert_int_equal(set_capabilities(few), 0);
-		o = bpf_object__open_mem(bytes[i], sizes[i], NULL);
-		r = o ? bpf_object__load(o) : -errno;
+		r = load_bytes(bytes[i], sizes[i]);
 		assert_int_equal(set_capabilities(all), 0);
-		bpf_object__close(o);
-		assert_int_equal(r, 0);
+		assert_int_equal(r, as_root);
+		loaded += r == 0;
 	}
+	assert_true(loaded > 0);
 }
 
 /* usage: load_test [--pairs | --one-each] [PATTERN]: without the tests that are named so. */
