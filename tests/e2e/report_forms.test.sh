@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # A profile in all its forms carries the same numbers; as HTML it is one file that asks for nothing, whose tables can be sorted and filtered in a
 # browser, and in which the text of a hostile profile is text.
-# needs: root btf chromium go package:python3-jsonschema
+# needs: root btf chromium go python:jsonschema
 # beside: others
 # shellcheck disable=SC2154 # what helpers.sh sets
 set -uo pipefail
