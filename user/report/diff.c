@@ -191,16 +191,14 @@ static struct report report_of(FILE *out, const struct diff *d, bool utf8)
 			       .directory = text_common_directory(d->b)};
 }
 
+#define TABLE_PARTS \
+	"before, after, and the difference with an interval that holds for all lines together."
+
 static const char *table_words(const struct compare_point *p)
 {
-	return p->slopes_only
-		       ? "Slopes, of which a 10 % faster line takes a tenth off the time per "
-			 "visit, in "
-			 "%: before, after, and the difference with an interval that holds for all "
-			 "lines together."
-		       : "Effects of a 50 % faster line, in %: before, after, and the difference "
-			 "with "
-			 "an interval that holds for all lines together.";
+	return p->slopes_only ? "Slopes in % (a 10 % faster line takes a tenth of its slope off "
+				"the time per visit): " TABLE_PARTS
+			      : "Effects of a 50 % faster line, in %: " TABLE_PARTS;
 }
 
 void diff_print(FILE *out, const struct diff *d, int width)
