@@ -352,12 +352,11 @@ static int load_bytes(const void *bytes, size_t size)
  * variants, everywhere. What root can load, the three capabilities can. */
 static void takes_three_capabilities(void **state)
 {
-	int loaded = 0;
-
 	struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct all[2], few[2];
 	const void *bytes[2];
 	size_t sizes[2];
+	int loaded = 0;
 
 	(void)state;
 	REQUIRE_BPF();
