@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 /* One program for each thing that a kernel may lack; each is loaded on its own to see whether it
  * can be. None is attached. What needs a map or a kernel function is in an object of its own
- * (probe_*.bpf.c): a kernel that refuses that refuses all of the object. */
+ * (probe_*.bpf.c): a kernel that refuses that refuses all of the object. So is what needs none of
+ * the kernel's types, which libbpf then does not read. */
 #include "bpf/kernel.h"
 
 #include <bpf/bpf_core_read.h>
@@ -24,12 +25,6 @@ SEC("?raw_tp/sched_switch")
 int probe_switch_raw(void *ctx)
 {
 	return (int)bpf_get_current_task_btf()->tgid;
-}
-
-SEC("?uprobe")
-int probe_uprobe(struct pt_regs *ctx)
-{
-	return (int)bpf_get_attach_cookie(ctx);
 }
 
 SEC("?iter/task")

@@ -15,12 +15,14 @@
 #include "probe_all_impl.skel.h"
 #include "probe_signal.skel.h"
 #include "probe_storage.skel.h"
+#include "probe_uprobe.skel.h"
 #include "probe_work.skel.h"
 #include "probe_work_impl.skel.h"
 
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <malloc.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -179,7 +181,7 @@ const struct trial trials[] = {
 	 .options = EVENTS},
 	{.name = "uprobe",
 	 .what = "progress points without recompiling",
-	 .object = probe_bpf__elf_bytes,
+	 .object = probe_uprobe_bpf__elf_bytes,
 	 .program = "probe_uprobe",
 	 .check = check_uprobe,
 	 .required = true,
@@ -187,7 +189,7 @@ const struct trial trials[] = {
 	 .options = UPROBES},
 	{.name = "uprobe_multi",
 	 .what = "one link for all places of a progress point",
-	 .object = probe_bpf__elf_bytes,
+	 .object = probe_uprobe_bpf__elf_bytes,
 	 .program = "probe_uprobe",
 	 .attach_type = UPROBE_MULTI,
 	 .check = check_uprobe_multi,
@@ -272,6 +274,9 @@ int trials_try_together(void)
 				o, bpf_object__find_program_by_name(o, trials[i].program), &log);
 	bpf_object__close(o);
 	load_log_listen(NULL);
+	/* The kernel's types were read. What of that stays is copied on write after the next fork.
+	 */
+	(void)malloc_trim(0);
 	return r;
 }
 
