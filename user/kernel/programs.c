@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "kernel/programs.h"
 
+#include "base/cleanup.h"
 #include "kernel/namespace.h"
 #include "kernel/refusal.h"
 
@@ -9,46 +10,75 @@
 #include "cozbpf.skel.h"
 #include "cozbpf_impl.skel.h"
 
-#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* What a session as a whole takes of the kernel, whatever it is asked for. */
 #define OPTIONS                                                                                 \
 	"CONFIG_BPF_SYSCALL,CONFIG_BPF_JIT,CONFIG_BPF_EVENTS,CONFIG_PERF_EVENTS,CONFIG_UPROBE_" \
 	"EVENTS"
 
-/* How many arguments a function of the kernel's has that programs may call; -1: it has none of the
- * name. */
-static int find_function(const struct btf *btf, const char *name)
+/* The kernel's types in BTF, as they are in the file; munmap. Linux 6.16 and later map it; of the
+ * older ones it is a copy. NULL: there are none. */
+static char *map_types(size_t *n)
 {
-	int id = btf__find_by_name_kind(btf, name, BTF_KIND_FUNC);
-	const struct btf_type *t = id > 0 ? btf__type_by_id(btf, (unsigned int)id) : NULL;
+	_cleanup_close_ int fd = open("/sys/kernel/btf/vmlinux", O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	ssize_t got = 1;
+	char *m;
 
-	t = t ? btf__type_by_id(btf, t->type) : NULL;
-	return t ? btf_vlen(t) : -1;
+	if (fd < 0 || fstat(fd, &st) < 0 || st.st_size <= 0)
+		return NULL;
+	*n = (size_t)st.st_size;
+	m = mmap(NULL, *n, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (m != MAP_FAILED)
+		return m;
+	m = mmap(NULL, *n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (m == MAP_FAILED)
+		return NULL;
+	for (size_t at = 0; at < *n && got > 0; at += (size_t)got)
+		got = read(fd, m + at, *n - at);
+	return m;
+}
+
+/* Is there a function of the name, for programs to call? The names are between zeroes, in the
+ * section of strings. */
+static bool is_known(const char *types, size_t n, const char *name)
+{
+	char whole[64] = "";
+	int length = snprintf(whole + 1, sizeof(whole) - 1, "%s", name);
+
+	return memmem(types, n, whole, (size_t)length + 2) != NULL;
 }
 
 struct functions {
 	bool known, plain, preempt_disable;
 };
 
-/* It takes milliseconds, and is asked a few times in a process. */
+/* Asked a few times in a process. The names alone are looked at: libbpf's index of the types takes
+ * tens of milliseconds. */
 static const struct functions *functions(void)
 {
 	static struct functions f;
-	struct btf *btf;
+	size_t n = 0;
+	char *types;
 
 	if (f.known)
 		return &f;
-	btf = btf__load_vmlinux_btf();
 	f.known = true;
-	if (libbpf_get_error(btf))
+	types = map_types(&n);
+	if (!types)
 		return &f;
-	f.plain = find_function(btf, "bpf_task_work_schedule_resume") == 4;
-	f.preempt_disable = find_function(btf, "bpf_preempt_disable") == 0;
-	btf__free(btf);
+	f.plain = is_known(types, n, "bpf_task_work_schedule_resume");
+	f.preempt_disable = is_known(types, n, "bpf_preempt_disable");
+	(void)munmap(types, n);
 	return &f;
 }
 
