@@ -14,12 +14,14 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <string.h>
 
 static struct analysis_line line(const char *name, double share, double half, double allowed_share)
 {
 	struct analysis_line l = {.selected = name,
 				  .share = share,
 				  .experiments = 30,
+				  .slope = {NAN, NAN, NAN},
 				  .allow = {.share = allowed_share, .presence = {1, 1, 0}}};
 
 	l.curve.at[1].effect = 0.2;
@@ -34,6 +36,26 @@ static struct certainty ask(struct analysis_line *lines, size_t n, double half)
 	struct analysis a = {.points = &point, .n_points = 1};
 
 	return certainty_of(&a, half, 10);
+}
+
+/* Slopes are shown where there are some; and what is shown outlives the analysis, of a long name
+ * the end. */
+static void names_are_kept(void **state)
+{
+	char name[CERTAINTY_NAME + 10];
+	struct analysis_line l = line(name, 0.5, 0.01, NAN);
+	struct certainty c;
+
+	(void)state;
+	memset(name, 'x', sizeof(name));
+	memcpy(name + sizeof(name) - 6, "a.c:1", 6);
+	l.slope = (struct analysis_change){0.3, 0.2, 0.4};
+	c = ask(&l, 1, 0.02);
+	memset(name, 'y', sizeof(name));
+	assert_int_equal(c.n_top, 1);
+	assert_true(c.slopes && c.top[0].effect == 0.3 && c.top[0].low == 0.2);
+	assert_int_equal(strlen(c.top[0].selected), CERTAINTY_NAME - 1);
+	assert_string_equal(c.top[0].selected + CERTAINTY_NAME - 7, "xa.c:1");
 }
 
 static void the_widest_of_the_top_counts(void **state)
@@ -163,6 +185,7 @@ static void the_estimate_comes_true(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_are_kept),
 		cmocka_unit_test(the_widest_of_the_top_counts),
 		cmocka_unit_test(the_unknown_keeps_it_going),
 		cmocka_unit_test(the_method_has_a_floor),

@@ -63,8 +63,9 @@ static void unknowns_left_out(void **state)
 	status_format(&f, line, sizeof(line));
 	assert_string_equal(
 		line, "1 s, 1 experiment on 1 line, best a?[31m.c:1 +0.0 % [0.0, 0.0] at 50 %");
-	hostile.top[0].selected = "a\xc2\x9b"
-				  "31m\xe2\x80\xae.c:1";
+	(void)snprintf(hostile.top[0].selected, sizeof(hostile.top[0].selected),
+		       "a\xc2\x9b"
+		       "31m\xe2\x80\xae.c:1");
 	status_format(&f, line, sizeof(line));
 	assert_non_null(strstr(line, "best a?31m?.c:1 "));
 	f.certainty = NULL;
@@ -138,10 +139,15 @@ static void a_view_has_what_matters(void **state)
 static void slopes(void **state)
 {
 	struct status_facts f = facts;
+	struct certainty c = known;
 	struct view v;
 	char line[256];
 
 	(void)state;
+	c.slopes = true;
+	for (size_t i = 0; i < c.n_top; i++)
+		c.top[i].verdict = "";
+	f.certainty = &c;
 	f.slopes_only = true;
 	f.experiments = f.lines = 0;
 	f.selected = NULL;
@@ -156,6 +162,15 @@ static void slopes(void **state)
 			    "10 % faster is worth a tenth of     slope  95 % interval     ");
 	assert_string_equal(v.lines[4].text,
 			    "barrier.c:30                        4.3 %  [3.1, 5.5]        ");
+	/* Beside experiments, with what those say. */
+	c.top[0].verdict = "helps";
+	f.slopes_only = false;
+	view_format(&f, 79, 23, &v);
+	assert_string_equal(v.lines[0].text, "cozbpf: 12/60 s, 0 experiments on 0 lines");
+	assert_string_equal(v.lines[3].text,
+			    "10 % faster is worth a tenth of     slope  95 % interval     verdict");
+	assert_string_equal(v.lines[4].text,
+			    "barrier.c:30                        4.3 %  [3.1, 5.5]        helps");
 }
 
 static void a_view_of_little(void **state)

@@ -4,6 +4,7 @@
 #include "analysis/fidelity.h"
 
 #include <math.h>
+#include <string.h>
 
 #define AT_50 1
 /* Noise below this share of the method's own error widens an interval by no more than an eighth. */
@@ -13,7 +14,7 @@
 
 static bool is_asked(const struct analysis_line *l)
 {
-	return isnan(l->share) || l->share >= CERTAINTY_SHARE;
+	return l->experiments && (isnan(l->share) || l->share >= CERTAINTY_SHARE);
 }
 
 /* How many times as long as so far the run must be for this line; 1: it may end. */
@@ -42,21 +43,35 @@ static double factor_of(const struct analysis_line *l, double half, bool *ret_fl
 	return noise <= target ? 1 : noise * noise / (target * target);
 }
 
+/* The names go with the analysis. */
+static void show(const struct analysis_line *l, struct analysis_change at,
+		 struct certainty_line *ret)
+{
+	size_t length = strlen(l->selected), skipped = 0;
+
+	if (length >= sizeof(ret->selected))
+		skipped = length - sizeof(ret->selected) + 1;
+	*ret = (struct certainty_line){.effect = at.effect,
+				       .low = at.low,
+				       .high = at.high,
+				       .verdict = l->experiments ? verdict_name(l->verdict) : ""};
+	memcpy(ret->selected, l->selected + skipped, length - skipped + 1);
+}
+
 struct certainty certainty_of(const struct analysis *a, double half, double elapsed_s)
 {
 	struct certainty c = {.missing_s = NAN};
 	const struct analysis_point *point = analysis_visited(a);
 	double longest = 1;
-	bool slopes = point && analysis_slopes_only(point);
 	size_t asked = 0;
 
+	c.slopes = point && analysis_has_slopes(point);
 	for (size_t i = 0; point && i < point->n_lines && c.n_top < CERTAINTY_SHOWN; i++) {
 		const struct analysis_line *l = &point->lines[i];
-		struct analysis_change at = slopes ? l->slope : l->curve.at[AT_50];
+		struct analysis_change at = c.slopes ? l->slope : l->curve.at[AT_50];
 
 		if (!isnan(at.low))
-			c.top[c.n_top++] = (struct certainty_line){
-				l->selected, at.effect, at.low, at.high, verdict_name(l->verdict)};
+			show(l, at, &c.top[c.n_top++]);
 	}
 	if (!(half > 0))
 		return c;

@@ -12,12 +12,12 @@
 
 /* Lines to be shown while a run goes on. */
 #define CERTAINTY_SHOWN 5
+#define CERTAINTY_NAME 512 /* bytes of a line's name */
 
 struct certainty_line {
-	const char *selected;	  /* of the profile */
-	double effect, low, high; /* at 50 %, by the curve; in a run without experiments the slope
-				   */
-	const char *verdict;	  /* as the report has it */
+	char selected[CERTAINTY_NAME]; /* of a longer one the end */
+	double effect, low, high;      /* the slope, or at 50 %, by the curve */
+	const char *verdict;	       /* as the report has it; "": it was not tried */
 };
 
 struct certainty {
@@ -25,6 +25,7 @@ struct certainty {
 	bool at_floor; /* reached though wider than asked: what is left is the method's own error,
 			  which no more time takes away */
 	double missing_s; /* until reached: an estimate; NaN: not known yet */
+	bool slopes;	  /* known; and so `top` has them */
 	/* The lines on top of the first point with visits, those with an interval. */
 	struct certainty_line top[CERTAINTY_SHOWN];
 	size_t n_top;

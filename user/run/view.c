@@ -101,9 +101,10 @@ static void add_lines(const struct status_facts *f, size_t columns, struct view 
 		add(v, columns, VIEW_PLAIN, "No line is known well enough yet.");
 		return;
 	}
-	if (f->slopes_only)
+	if (c->slopes)
 		add(v, columns, VIEW_BOLD, "%-*s%8s  %-18s%s", (int)name,
-		    "10 % faster is worth a tenth of", "slope", "95 % interval", "");
+		    "10 % faster is worth a tenth of", "slope", "95 % interval",
+		    f->slopes_only ? "" : "verdict");
 	else
 		add(v, columns, VIEW_BOLD, "%-*s%8s  %-18s%s", (int)name,
 		    "if the line were 50 % faster", "effect", "95 % interval", "verdict");
@@ -116,10 +117,9 @@ static void add_lines(const struct status_facts *f, size_t columns, struct view 
 		(void)snprintf(range, sizeof(range), "[%.1f, %.1f]", 100 * l->low, 100 * l->high);
 		/* Here too, its end says more. */
 		add(v, columns, VIEW_PLAIN,
-		    f->slopes_only ? "%-*.*s%6.1f %%  %-18s%s" : "%-*.*s%+6.1f %%  %-18s%s",
-		    (int)name, (int)name - 1,
-		    length > name - 1 ? words + (length - (name - 1)) : words, 100 * l->effect,
-		    range, f->slopes_only ? "" : l->verdict);
+		    c->slopes ? "%-*.*s%6.1f %%  %-18s%s" : "%-*.*s%+6.1f %%  %-18s%s", (int)name,
+		    (int)name - 1, length > name - 1 ? words + (length - (name - 1)) : words,
+		    100 * l->effect, range, l->verdict);
 	}
 }
 
