@@ -19,6 +19,8 @@
 /* Bounds for hostile files. */
 #define MAX_LINES 512
 #define MAX_POINTS 128
+/* With less than that, which reads 0.0 %, what was not tried is not worth a row. */
+#define LEAST_SHOWN 0.0005
 
 /* One place in one window. */
 struct part {
@@ -161,8 +163,7 @@ static int add_slopes(const struct profile *p, struct parts *parts, struct analy
 			n++;
 		slope = slope_of(p, &parts->all[i], n);
 		l = line_named(point, tried, parts->all[i].location);
-		/* What has none and was not tried is not worth a row. */
-		if (!l && (!(slope.effect > 0) || point->n_lines >= MAX_LINES))
+		if (!l && (!(slope.effect > LEAST_SHOWN) || point->n_lines >= MAX_LINES))
 			continue;
 		if (!l)
 			l = add_line(p, point, parts->all[i].location);
@@ -173,12 +174,20 @@ static int add_slopes(const struct profile *p, struct parts *parts, struct analy
 	return 0;
 }
 
+/* Lines without a slope last, by what experiments say of them. */
 static int by_slope(const void *a, const void *b)
 {
 	const struct analysis_line *x = a, *y = b;
+	double sx = x->slope.effect, sy = y->slope.effect;
 
-	if (x->slope.effect != y->slope.effect)
-		return x->slope.effect < y->slope.effect ? 1 : -1;
+	if (isnan(sx) != isnan(sy))
+		return isnan(sx) ? 1 : -1;
+	if (isnan(sx)) {
+		sx = isnan(x->best_effect) ? -1 : x->best_effect;
+		sy = isnan(y->best_effect) ? -1 : y->best_effect;
+	}
+	if (sx != sy)
+		return sx < sy ? 1 : -1;
 	return strcmp(x->selected, y->selected);
 }
 
@@ -248,7 +257,7 @@ static int add_point(const struct profile *p, size_t first, struct analysis *a)
 	point->self_share = time > 0 ? own / time : NAN;
 	if (r == 0)
 		r = add_slopes(p, &parts, point);
-	if (r == 0 && alone)
+	if (r == 0 && point->n_lines)
 		qsort(point->lines, point->n_lines, sizeof(*point->lines), by_slope);
 	return r;
 }

@@ -70,7 +70,7 @@ static bool tell_line(FILE *f, const struct report *r, const struct analysis_poi
 
 static void tell_counts(FILE *f, const struct analysis_point *point)
 {
-	size_t count[VERDICT_HURTS + 1] = {0};
+	size_t count[VERDICT_HURTS + 1] = {0}, tried = 0;
 	const struct {
 		enum verdict v;
 		const char *one, *many;
@@ -82,16 +82,19 @@ static void tell_counts(FILE *f, const struct analysis_point *point)
 	};
 	const char *before = ": ";
 
-	for (size_t i = 0; i < point->n_lines; i++)
+	for (size_t i = 0; i < point->n_lines; i++) {
+		if (!point->lines[i].experiments)
+			continue;
+		tried++;
 		count[point->lines[i].verdict]++;
-	(void)fprintf(f, "%zu line%s tried", point->n_lines,
-		      point->n_lines == 1 ? " was" : "s were");
+	}
+	(void)fprintf(f, "%zu line%s tried", tried, tried == 1 ? " was" : "s were");
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		size_t n = count[words[i].v];
 
 		if (!n)
 			continue;
-		if (point->n_lines == 1)
+		if (tried == 1)
 			(void)fprintf(f, ": it %s", words[i].one);
 		else
 			(void)fprintf(f, "%s%zu %s", before, n,
@@ -157,10 +160,12 @@ char *answer(const struct report *r, const struct analysis_point *point)
 			if (point->lines[i].verdict == VERDICT_HELPS ||
 			    point->lines[i].verdict == VERDICT_HURTS)
 				told += tell_line(f, r, point, &point->lines[i]);
+			else if (point->lines[i].verdict == VERDICT_UNDECIDED)
+				told += tell_slope(f, r, &point->lines[i]);
 		if (analysis_disturbed(r->p, r->a))
 			tell_disturbed(f, r);
 		else if (!told)
-			(void)fputs("No line that was tried is sure to gain anything. ", f);
+			(void)fputs("No line is sure to gain anything. ", f);
 		tell_counts(f, point);
 	}
 	if (fclose(f) != 0)

@@ -95,7 +95,11 @@ static void print_point(const struct report *r, const struct analysis_point *poi
 		else
 			paragraph(r, 0,
 				  "Per line: by how many %% the time per visit shrinks if the line "
-				  "runs 25, 50, 75, 100 %% faster.");
+				  "runs 25, 50, 75, 100 %% faster%s.",
+				  analysis_has_slopes(point)
+					  ? "; and its slope, which is that for each 100 % while "
+					    "it gets a little faster"
+					  : "");
 	}
 	if (!table_print(r, point))
 		(void)fputs("(out of memory for the table)\n", r->out);

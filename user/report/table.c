@@ -9,6 +9,12 @@
 #include <math.h>
 #include <string.h>
 
+/* What lines without any effect are read as at most, and a bit more. */
+#define SMALL_SLOPE 0.02
+/* A slope and experiments contradict each other if their intervals are farther apart than either
+ * can be off by its method. */
+#define CONTRADICTION 0.1
+
 enum column {
 	LINE,
 	FUNCTION,
@@ -55,15 +61,27 @@ static const char *verdict_color(enum verdict v)
 	return NULL;
 }
 
+/* At small speedups, of a line of which experiments say nothing yet; NULL: that is not sure. */
+static const char *by_slope(const struct analysis_line *line)
+{
+	if (line->verdict != VERDICT_UNDECIDED || line->undecided != UNDECIDED_OPEN)
+		return NULL;
+	return line->slope.low > SMALL_SLOPE	? verdict_name(VERDICT_HELPS)
+	       : line->slope.high < SMALL_SLOPE ? verdict_name(VERDICT_NO_EFFECT)
+						: NULL;
+}
+
 void text_verdict(const struct analysis_line *line, bool spins, char text[NUMBER_ROOM])
 {
+	const char *small = by_slope(line);
 	double s = line->missing_s;
 
-	if (!line->experiments) {
+	if (small)
+		(void)snprintf(text, NUMBER_ROOM, "%s (small)", small);
+	else if (!line->experiments)
 		(void)snprintf(text, NUMBER_ROOM, "not tried");
+	if (small || !line->experiments)
 		return;
-	}
-
 	if (line->undecided != UNDECIDED_OPEN)
 		(void)snprintf(text, NUMBER_ROOM, "%s", undecided_words[line->undecided].verdict);
 	else if (line->verdict != VERDICT_UNDECIDED || !(s > 0))
@@ -175,6 +193,31 @@ static void note_phases(const struct report *r, const struct analysis_point *poi
 		     told > 1 ? "these lines" : "that line");
 }
 
+static void note_slopes(const struct report *r, const struct analysis_point *point)
+{
+	bool small = false;
+
+	for (size_t i = 0; i < point->n_lines && i < r->top; i++) {
+		const struct analysis_line *line = &point->lines[i];
+		const struct analysis_curve *c = &line->curve;
+		_cleanup_free_ char *name = text_line_name(r, line->selected, (size_t)r->width / 2);
+		double apart =
+			fmax(line->slope.low - c->slope_high, c->slope_low - line->slope.high);
+
+		small |= by_slope(line) != NULL;
+		if (isfinite(apart) && apart > CONTRADICTION)
+			note(r, NOTE_WARNING,
+			     "%s: its slope is %.1f %%, but experiments say %.1f %%. Threads that "
+			     "wait by spinning, or for an event that is not seen, make slopes "
+			     "wrong; see cozbpf-method(7).",
+			     name, 100 * line->slope.effect, 100 * c->slope);
+	}
+	if (small && !analysis_slopes_only(point))
+		note(r, NOTE_PLAIN,
+		     "(small): at small speedups, which is what the slope says. How far that goes, "
+		     "experiments have not decided.");
+}
+
 /* Explains rows that are waits, each kind of explanation once. */
 static void note_waits(const struct report *r, const struct analysis_point *point)
 {
@@ -205,6 +248,7 @@ static void note_waits(const struct report *r, const struct analysis_point *poin
 
 void table_notes(const struct report *r, const struct analysis_point *point)
 {
+	note_slopes(r, point);
 	note_waits(r, point);
 	note_phases(r, point);
 	if (point->speed.spins)
