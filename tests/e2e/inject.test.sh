@@ -35,6 +35,15 @@ refused() { # NAME PATTERN ARGUMENT...
 	refusal "$name" "$pattern" $?
 }
 refused 'nothing is injected without being asked for' 'task work.*--inject=auto' "$victim" --inject=never -d 1
+# With a point there is something that takes no pauses.
+alone() {
+	timeout -k 5 "$limit" "$COZBPF" attach "${switched_off[@]}" -q -o "$profile" "$victim" -p progress -d 2 >report 2>complaint || why+=" status $?;"
+	grep -q 'cannot pause .*: slopes alone' complaint || why+=' it is not said;'
+	grep -q '^Slopes of ' report || why+=' no slopes;'
+	! grep -q '"type":"experiment"' "$profile" || why+=' experiments;'
+}
+tried alone
+verdict 'slopes alone where nothing can be paused' "$why" complaint report
 "$programs/caught" 30 >caught.out &
 caught=$!
 await_line caught.out '^ready$' 5

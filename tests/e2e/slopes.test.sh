@@ -34,14 +34,14 @@ mark() {
 }
 
 # The two lines of ping-pong are 60 : 40 of a round; whatever else the machine does takes from both.
-judge() { # CONDITION
-	local found
+judge() { # CONDITION [whether there are experiments]
+	local found beside=${2-false}
 	found=$(python3 slopes.py "$COZBPF" "$profile" "$(mark a)" "$(mark b)" 2>complaint)
 	read -r a b held experiments cheap <<<"$found"
 	python3 -c "a, b = $a, $b
 exit(0 if $1 else 1)" || why+=" slopes $a and $b;"
 	[ "$held" = True ] || why+=' an interval without its slope;'
-	[ "$experiments" = 0 ] || why+=" $experiments experiments;"
+	[ "$((experiments > 0))" -eq "$([ "$beside" = true ] && echo 1 || echo 0)" ] || why+=" $experiments experiments;"
 	[ "$cheap" = True ] || why+=' what samples cost is not told;'
 }
 
@@ -61,6 +61,17 @@ side_by_side() {
 }
 tried side_by_side
 verdict 'the line that nothing waits for' "$why" err complaint
+
+# Between experiments as well, which lines with a slope get most of.
+beside_experiments() {
+	mapfile -t command < <(handover 1 8)
+	profiled -p progress -- "${command[@]}" || why+=" status $?;"
+	judge 'a > 0.1 and 1.2 < a / b < 1.9' true
+	"$COZBPF" report "$profile" >text 2>complaint || why+=' no text;'
+	grep -qE '^line +function +share +slope +25 %.*verdict +exp\.$' text || why+=' other columns;'
+}
+tried beside_experiments
+verdict 'beside experiments' "$why" err complaint text
 
 # attach and system: the program runs already.
 attach_to() {

@@ -237,7 +237,7 @@ static void addresses_without_a_line_are_told_apart(void **state)
 	assert_int_equal(tally_list(tally, &list, &n), 0);
 	assert_null(list);
 	assert_int_equal(n, 0);
-	assert_null(tally_nth_recent(tally, 0));
+	assert_null(tally_nth_recent(tally, false, 0));
 }
 
 static void recent_samples_are_numbered(void **state)
@@ -248,12 +248,12 @@ static void recent_samples_are_numbered(void **state)
 
 	(void)state;
 	drain(samples, 3);
-	assert_string_equal(tally_nth_recent(tally, 0)->name, LINE_A);
-	assert_string_equal(tally_nth_recent(tally, 1)->name, LINE_A);
-	line = tally_nth_recent(tally, 2);
+	assert_string_equal(tally_nth_recent(tally, false, 0)->name, LINE_A);
+	assert_string_equal(tally_nth_recent(tally, false, 1)->name, LINE_A);
+	line = tally_nth_recent(tally, false, 2);
 	assert_string_equal(line->name, LINE_C);
-	tally_drop_recent(tally, tally_nth_recent(tally, 0));
-	assert_ptr_equal(tally_nth_recent(tally, 0), line);
+	tally_drop_recent(tally, tally_nth_recent(tally, false, 0));
+	assert_ptr_equal(tally_nth_recent(tally, false, 0), line);
 	tally_get_sums(tally, &sums);
 	assert_int_equal(sums.recent, 1);
 	tally_forget_recent(tally);
@@ -325,7 +325,7 @@ static void the_function_may_become_known_later(void **state)
 
 	(void)state;
 	drain(&first, 1);
-	line = tally_nth_recent(tally, 0);
+	line = tally_nth_recent(tally, false, 0);
 	assert_null(line->function);
 	drain(&second, 1);
 	assert_string_equal(line->function, "gamma");
@@ -343,9 +343,9 @@ static void counts_do_not_wrap(void **state)
 	tally_get_sums(tally, &sums);
 	assert_true(sums.samples == UINT64_MAX);
 	assert_true(sums.recent == UINT64_MAX);
-	assert_non_null(tally_nth_recent(tally, UINT64_MAX));
-	tally_drop_recent(tally, tally_nth_recent(tally, 0));
-	assert_string_equal(tally_nth_recent(tally, UINT64_MAX)->name, LINE_B);
+	assert_non_null(tally_nth_recent(tally, false, UINT64_MAX));
+	tally_drop_recent(tally, tally_nth_recent(tally, false, 0));
+	assert_string_equal(tally_nth_recent(tally, false, UINT64_MAX)->name, LINE_B);
 }
 
 static void the_cache_has_a_bound(void **state)

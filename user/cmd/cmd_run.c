@@ -195,7 +195,7 @@ int run_open_session(struct run *r, struct error *e)
 		.inclusive = r->options.attribution == RUN_INCLUSIVE,
 		.needs = run_points_needs(r) | (by_probe ? POINTS_NEED_PROBES : 0),
 		.waits = r->waits,
-		.slopes = r->options.slopes_only,
+		.slopes = run_wants_slopes(r),
 		.slows = r->purpose->slows,
 		.slow_probes = by_probe,
 		.calibrate = r->options.calibrate,

@@ -20,6 +20,8 @@
 #define VISITS_IN_BURST 25
 /* An experiment is no shorter than one in so many parts of the run before it. */
 #define PARTS_OF_RUN 100
+/* The next line is drawn from the samples between two experiments: there must be some. */
+#define LEAST_COOL_OFF_NS (2 * NSEC_PER_MSEC)
 
 /* False for NaN too. */
 static bool within(double v, double low, double high)
@@ -124,6 +126,16 @@ double plan_speedup(struct plan *p, struct plan_line *line, bool *ret_slows)
 	return p->grid[card];
 }
 
+double plan_at_most(const struct plan *p, double most)
+{
+	double ret = 0;
+
+	for (size_t i = 0; i < p->n_grid; i++)
+		if (p->grid[i] <= most)
+			ret = fmax(ret, p->grid[i]);
+	return ret > 0 ? ret : most;
+}
+
 uint64_t plan_sample(struct plan *p, uint64_t n_samples)
 {
 	return rng_below(&p->lines, n_samples);
@@ -144,4 +156,13 @@ uint64_t plan_length(uint64_t shortest_ns, uint64_t longest_ns, const struct pla
 	return ns >= (double)longest_ns	   ? longest_ns
 	       : ns <= (double)shortest_ns ? shortest_ns
 					   : (uint64_t)ns;
+}
+
+uint64_t plan_cool_off(uint64_t cool_off_ns, uint64_t length_ns, uint64_t longest_ns)
+{
+	double ns = (double)cool_off_ns * ((double)length_ns / (double)longest_ns);
+
+	if (length_ns >= longest_ns || cool_off_ns <= LEAST_COOL_OFF_NS)
+		return cool_off_ns;
+	return ns > (double)LEAST_COOL_OFF_NS ? (uint64_t)ns : LEAST_COOL_OFF_NS;
 }

@@ -46,6 +46,9 @@ double plan_speedup(struct plan *p, struct plan_line *line, bool *ret_slows);
  * time. @n_samples > 0. */
 uint64_t plan_sample(struct plan *p, uint64_t n_samples);
 
+/* The largest speedup of the grid that is no more than @most; @most if there is none. */
+double plan_at_most(const struct plan *p, double most);
+
 /* What an experiment's length hangs on, none of which is a result. */
 struct plan_pace {
 	double visits_per_s;  /* of the point that is visited least; 0: not known */
@@ -63,3 +66,6 @@ struct plan_pace {
  * the load, than such an experiment scatters, so many bursts tell more than long ones do in the
  * same time. */
 uint64_t plan_length(uint64_t shortest_ns, uint64_t longest_ns, const struct plan_pace *pace);
+/* The pause after an experiment of @length_ns, ns: @cool_off_ns after one of @longest_ns, and after
+ * a shorter one in proportion, as far as there is time for samples. */
+uint64_t plan_cool_off(uint64_t cool_off_ns, uint64_t length_ns, uint64_t longest_ns);

@@ -14,15 +14,15 @@
 
 /* How often to look for a first sample, or for the object that has the fixed line. */
 #define WAIT_NS (20 * NSEC_PER_MSEC)
-/* The next line is drawn from the samples between two experiments: there must be some. */
-#define LEAST_COOL_OFF_NS (2 * NSEC_PER_MSEC)
-
 #define SLOWDOWN_OVER_NS (60 * NSEC_PER_SEC)
 
 #define WAITS_IN_EXPERIMENT 10 /* on average, of a place where threads wait */
 #define LEAST_WAITING \
 	0.05 /* a kind of wait that takes less of the run is not tried unless it is asked for */
 #define MOST_GROWTH 0.8
+#define BY_GAIN                                                                          \
+	4 /* with slopes, one draw in so many still goes by samples: what hurts has none \
+	   */
 
 enum state { WAITING, EXPERIMENT, OVER };
 
@@ -34,7 +34,7 @@ struct runner {
 	void *sink_arg;
 	struct plan plan;
 	struct tally *tally;
-	struct slopes *slopes; /* instead of experiments; else NULL */
+	struct slopes *slopes; /* NULL: none are measured */
 	double *grid;
 	char *fixed_line;
 	struct profile_point
@@ -125,7 +125,8 @@ int runner_new(const struct runner_options *o, const struct backend_ops *ops, vo
 	if (err >= 0)
 		err = tally_new(ops, backend, &r->tally);
 	if (err >= 0 && o->slopes)
-		err = slopes_new(ops, backend, o->slopes, sink_arg, &r->slopes);
+		err = slopes_new(ops, backend, o->slopes, sink_arg, r->tally, &o->slopes_time,
+				 &r->slopes);
 	if (err < 0) {
 		runner_free(r);
 		return err;
@@ -209,7 +210,8 @@ static int select_fixed(struct runner *r, struct backend_interval *intervals, si
 	return *ret ? 0 : -ENOMEM;
 }
 
-/* Lines that run and waits are drawn by their time, but lines at least every second time. Not waits
+/* Lines that run and waits are drawn by their time, but lines at least every second time; where
+ * slopes are known, mostly by what a line can gain at most instead of by its samples. Not waits
  * that are too long for experiments: a pool without work, an accept loop, a housekeeper. They are
  * tried if they are named. */
 static struct tally_line *draw(struct runner *r, uint64_t now)
@@ -221,6 +223,7 @@ static struct tally_line *draw(struct runner *r, uint64_t now)
 		.least_share = r->o.what ? 0 : LEAST_WAITING,
 	};
 	uint64_t executed, waiting = tally_waiting(r->tally, &w, &executed), recent;
+	bool by_gain = r->slopes && plan_sample(&r->plan, BY_GAIN) > 0;
 	struct tally_sums sums;
 
 	tally_get_sums(r->tally, &sums);
@@ -229,7 +232,9 @@ static struct tally_line *draw(struct runner *r, uint64_t now)
 	    plan_sample(&r->plan, waiting + (executed > waiting ? executed : waiting)) < waiting)
 		recent = 0;
 	if (recent)
-		return tally_nth_recent(r->tally, plan_sample(&r->plan, recent));
+		return tally_nth_recent(
+			r->tally, by_gain,
+			plan_sample(&r->plan, by_gain ? tally_gains(r->tally) : recent));
 	return waiting ? tally_nth_waiting(r->tally, &w, plan_sample(&r->plan, waiting)) : NULL;
 }
 
@@ -284,7 +289,7 @@ static uint64_t next_length(const struct runner *r, const struct tally_line *lin
 static double limited(const struct runner *r, const struct tally_line *line, double speedup,
 		      uint64_t now)
 {
-	double share, most, ret = 0;
+	double share, most;
 	uint64_t n;
 
 	/* However many threads wait for CPUs, what each of them waits is less than the time that
@@ -293,22 +298,7 @@ static double limited(const struct runner *r, const struct tally_line *line, dou
 		return speedup;
 	share = fmin(1, (double)tally_waited(r->tally, line, &n) / (double)(now - r->first_ns));
 	most = MOST_GROWTH / share;
-	if (speedup <= most)
-		return speedup;
-	for (size_t i = 0; i < r->o.n_grid; i++)
-		if (r->grid[i] <= most)
-			ret = fmax(ret, r->grid[i]);
-	return ret > 0 ? ret : most;
-}
-
-/* In proportion to the experiment's length. */
-static uint64_t cool_off(const struct runner *r)
-{
-	double ns = (double)r->o.cool_off_ns * ((double)r->length / (double)r->o.experiment_ns);
-
-	if (r->length >= r->o.experiment_ns || r->o.cool_off_ns <= LEAST_COOL_OFF_NS)
-		return r->o.cool_off_ns;
-	return ns > (double)LEAST_COOL_OFF_NS ? (uint64_t)ns : LEAST_COOL_OFF_NS;
+	return speedup <= most ? speedup : plan_at_most(&r->plan, most);
 }
 
 static double per_second(uint64_t visits, uint64_t ns)
@@ -345,8 +335,6 @@ static int try_begin(struct runner *r, uint64_t now)
 	struct tally_line *line;
 	int err;
 
-	if (!r->first_ns)
-		r->first_ns = now;
 	if (bursts_wanted(&r->bursts) && !r->warm_up.time_ns)
 		return begin_warm_up(r, now);
 	err = tally_drain(r->tally);
@@ -389,6 +377,18 @@ static int try_begin(struct runner *r, uint64_t now)
 	r->settled.time_ns = 0;
 	r->state = EXPERIMENT;
 	return 0;
+}
+
+/* A window of slopes if it is the turn of one, else an experiment. */
+static int begin_next(struct runner *r, uint64_t now)
+{
+	int err = 0;
+
+	if (!r->first_ns)
+		r->first_ns = now;
+	if (r->slopes)
+		err = slopes_step(r->slopes, r->points, r->n_points, now, &r->due);
+	return err ? err : try_begin(r, now);
 }
 
 /* Too few visits say little about the experiment they are of, but it is kept: to drop it would
@@ -473,7 +473,7 @@ static int finish_experiment(struct runner *r, uint64_t end_ns, uint64_t least_n
 		r->visits_per_s = per_second(
 			books_least_visits(r->points, r->n_points, &r->begin, &end), x.elapsed);
 	lengthen(r);
-	r->due = later(end.time_ns, cool_off(r));
+	r->due = later(end.time_ns, plan_cool_off(r->o.cool_off_ns, r->length, r->o.experiment_ns));
 	r->state = WAITING;
 	if (bursts_wanted(&r->bursts) && bursts_add(&r->bursts, x.elapsed, x.growth))
 		return rest(r, end.time_ns);
@@ -508,13 +508,10 @@ int runner_step(struct runner *r, uint64_t now, uint64_t *ret_next)
 			err = finish_experiment(r, UINT64_MAX, 0);
 			if (err >= 0)
 				err = start_samples(r);
-		} else if (r->slopes) {
-			err = slopes_step(r->slopes, r->tally, r->points, r->n_points, now,
-					  &r->due);
 		} else if (r->bursts.resting) {
 			err = rest_ends(r, now);
 		} else {
-			err = try_begin(r, now);
+			err = begin_next(r, now);
 		}
 	}
 	if (err < 0) {

@@ -46,9 +46,10 @@ struct runner_options {
 	const char *const *point_names;
 	const enum profile_point_kind *point_kinds;
 	size_t n_points;    /* may grow: runner_add_point */
-	slopes_sink slopes; /* not NULL: no experiments, but windows of slopes one after another;
-			     * gets what they find, with the sink's argument */
-	bool whole_run;	    /* one experiment, until the program's end; its only point is that end,
+	slopes_sink slopes; /* not NULL: between experiments there are windows of slopes; gets what
+			     * they find, with the sink's argument */
+	struct slopes_time slopes_time;
+	bool whole_run; /* one experiment, until the program's end; its only point is that end,
 			       visited once */
 };
 

@@ -25,12 +25,20 @@
 #define MANY_WINDOWS 512
 #define LAST_NS (512 * NSEC_PER_SEC)
 #define MAX_NAME 512 /* bytes; a program says what its lines are called */
+/* Where a window has seen no visit, windows take one part in so many of their share: the program
+ * may pass its point later. */
+#define BARREN_PART 10
 
 struct slopes {
 	const struct backend_ops *ops;
 	void *backend;
 	slopes_sink sink;
 	void *arg;
+	struct tally *tally;
+	struct slopes_time time;
+	uint64_t since_ns;  /* the first step; 0: not yet */
+	uint64_t spent_ns;  /* in windows that are closed */
+	bool barren;	    /* the last one has seen no visit that it can use */
 	uint64_t length_ns; /* of the next window */
 	size_t n_windows;
 	uint64_t begun_ns;		       /* 0: no window is open */
@@ -41,7 +49,7 @@ struct slopes {
 };
 
 int slopes_new(const struct backend_ops *ops, void *backend, slopes_sink sink, void *arg,
-	       struct slopes **ret)
+	       struct tally *t, const struct slopes_time *time, struct slopes **ret)
 {
 	struct slopes *s = ops->slopes_begin ? calloc(1, sizeof(*s)) : NULL;
 
@@ -51,6 +59,8 @@ int slopes_new(const struct backend_ops *ops, void *backend, slopes_sink sink, v
 	s->backend = backend;
 	s->sink = sink;
 	s->arg = arg;
+	s->tally = t;
+	s->time = *time;
 	s->length_ns = SHORTEST_NS;
 	*ret = s;
 	return 0;
@@ -89,10 +99,10 @@ static int add_line(struct slopes *s, const char *line)
 }
 
 /* Where there are no samples yet, there is nothing to open. */
-static int open_window(struct slopes *s, const struct tally *t, uint64_t now, uint64_t *ret_due)
+static int open_window(struct slopes *s, uint64_t now, uint64_t *ret_due)
 {
 	struct tally_line *lines[BACKEND_MAX_PLACES];
-	size_t n = tally_most(t, lines, BACKEND_MAX_PLACES);
+	size_t n = tally_most(s->tally, lines, BACKEND_MAX_PLACES);
 	int r = 0;
 
 	*ret_due = now + (n ? s->length_ns : WAIT_NS);
@@ -155,9 +165,23 @@ static int tell(const struct slopes *s, const struct backend_slopes *b, struct t
 	return r == 0 ? flush(t) : r;
 }
 
-/* Of one point; *ret_seen: how many visits there were, all of them. */
+/* For the draws of experiments. */
+static void tell_tally(const struct slopes *s, const struct backend_slopes *b)
+{
+	double length = b->own_ns < b->time_ns ? (double)(b->time_ns - b->own_ns) : 0;
+
+	for (size_t i = 0; i < s->n_lines; i++) {
+		struct tally_line *l = tally_line_named(s->tally, s->lines[i], NULL);
+
+		if (l)
+			tally_add_window(l, (double)b->place_ns[i], length);
+	}
+}
+
+/* Of one point; *ret_seen: how many visits there were, all of them. @first: no point before it had
+ * any. */
 static int close_point(const struct slopes *s, size_t i, const char *name, uint64_t length_ns,
-		       struct texts *t, uint64_t *ret_seen)
+		       bool first, struct texts *t, uint64_t *ret_seen)
 {
 	struct backend_slopes b;
 	int r = s->ops->slopes(s->backend, i, &b);
@@ -165,6 +189,8 @@ static int close_point(const struct slopes *s, size_t i, const char *name, uint6
 	*ret_seen = r == 0 ? b.seen : 0;
 	if (r < 0 || !b.visits)
 		return r;
+	if (first)
+		tell_tally(s, &b);
 	t->record = (struct profile_slopes){
 		.point = (char *)(uintptr_t)name,
 		.began = s->begun_ns,
@@ -182,7 +208,7 @@ int slopes_close(struct slopes *s, const struct profile_point *points, size_t n_
 		 uint64_t now)
 {
 	_cleanup_free_ struct texts *t = NULL;
-	uint64_t least = 0, seen;
+	uint64_t least = 0, seen, length;
 	int r;
 
 	if (!s->begun_ns)
@@ -192,26 +218,43 @@ int slopes_close(struct slopes *s, const struct profile_point *points, size_t n_
 	if (!t)
 		return -ENOMEM;
 	t->slopes = s;
+	length = now > s->begun_ns ? now - s->begun_ns : 0;
 	for (size_t i = 0; r == 0 && i < n_points; i++) {
-		r = close_point(s, i, points[i].name, now > s->begun_ns ? now - s->begun_ns : 0, t,
-				&seen);
+		r = close_point(s, i, points[i].name, length, least == 0, t, &seen);
 		least = seen && (!least || seen < least) ? seen : least;
 	}
 	s->begun_ns = 0;
+	s->spent_ns += length;
+	s->barren = least == 0;
 	if ((least < LEAST_VISITS && s->length_ns < LONGEST_NS) ||
 	    (++s->n_windows % MANY_WINDOWS == 0 && s->length_ns < LAST_NS))
 		s->length_ns *= 2;
 	return r;
 }
 
-int slopes_step(struct slopes *s, struct tally *t, const struct profile_point *points,
-		size_t n_points, uint64_t now, uint64_t *ret_due)
+/* Before a window, at @now: has the time for it come? */
+static bool is_turn(const struct slopes *s, uint64_t now)
+{
+	double share = s->barren ? s->time.share / BARREN_PART : s->time.share;
+
+	return s->time.share >= 1 ||
+	       (double)(s->spent_ns + s->length_ns) <=
+		       (double)s->time.first_ns + share * (double)(now - s->since_ns);
+}
+
+int slopes_step(struct slopes *s, const struct profile_point *points, size_t n_points, uint64_t now,
+		uint64_t *ret_due)
 {
 	int r = slopes_close(s, points, n_points, now);
 
+	if (!s->since_ns)
+		s->since_ns = now;
+	if (r < 0 || !is_turn(s, now))
+		return r;
+	r = tally_drain(s->tally);
 	if (r == 0)
-		r = tally_drain(t);
-	return r < 0 ? r : open_window(s, t, now, ret_due);
+		r = open_window(s, now, ret_due);
+	return r < 0 ? r : 1;
 }
 
 void slopes_drop(struct slopes *s)

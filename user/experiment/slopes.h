@@ -15,14 +15,23 @@ struct tally;
 /* Called with every record; a negative return is an error. */
 typedef int (*slopes_sink)(void *arg, const struct profile_slopes *s);
 
-/* -ENOMEM, -EOPNOTSUPP: the backend has no slopes. */
+/* How much of the time windows take: this share, from the first call of slopes_step on, and before
+ * all others @first_ns. A share of 1 leaves nothing for experiments. */
+struct slopes_time {
+	double share;
+	uint64_t first_ns;
+};
+
+/* -ENOMEM, -EOPNOTSUPP: the backend has no slopes. @t, which is the caller's, says which lines have
+ * samples, and is told what the slopes of lines are. */
 int slopes_new(const struct backend_ops *ops, void *backend, slopes_sink sink, void *arg,
-	       struct slopes **ret);
+	       struct tally *t, const struct slopes_time *time, struct slopes **ret);
 void slopes_free(struct slopes *s); /* NULL is allowed, as below */
-/* Closes the window that is open, if one is, and opens the next one at @now, with places for the
- * lines of @t that have most samples so far. *ret_due: when to call again. */
-int slopes_step(struct slopes *s, struct tally *t, const struct profile_point *points,
-		size_t n_points, uint64_t now, uint64_t *ret_due);
+/* Closes the window that is open, if one is. 1: it is the turn of another, with places for the
+ * lines that have most samples so far, which is open until *ret_due, or as long waits for samples;
+ * 0: it is the turn of experiments. */
+int slopes_step(struct slopes *s, const struct profile_point *points, size_t n_points, uint64_t now,
+		uint64_t *ret_due);
 /* Closes the window that is open, if one is: what the points have of it goes to the sink. */
 int slopes_close(struct slopes *s, const struct profile_point *points, size_t n_points,
 		 uint64_t now);

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,8 @@
 #define MAX_COPIES 64
 /* Further lines of one address. */
 #define MAX_CALLERS 16
+#define LEAST_WINDOWS 4 /* of slopes, for an interval */
+#define GAIN_UNIT 1e6	/* of the draw by slopes: all of the time per visit */
 
 /* An inlined copy of a line, or of what it calls. */
 struct copy_entry {
@@ -273,16 +276,64 @@ int tally_drain_apart(struct tally *t)
 	return r;
 }
 
-struct tally_line *tally_nth_recent(struct tally *t, uint64_t n)
+void tally_add_window(struct tally_line *l, double part, double length)
+{
+	struct tally_windows *w = &l->windows;
+
+	if (!(length > 0))
+		return;
+	w->n++;
+	w->x += length;
+	w->y += part;
+	w->xx += length * length;
+	w->xy += length * part;
+	w->yy += part * part;
+}
+
+/* The upper end of the interval of a slope, as a ratio estimator has it (Cochran, Sampling
+ * Techniques, 6.4); @else_most where there are too few windows for one. */
+static double most_gain(const struct tally_windows *w, double else_most)
+{
+	double b, squares;
+
+	if (w->n < LEAST_WINDOWS)
+		return else_most;
+	b = w->y / w->x;
+	squares = w->yy - 2 * b * w->xy + b * b * w->xx;
+	return b + 2 * sqrt(w->n / (w->n - 1) * fmax(squares, 0)) / w->x;
+}
+
+static uint64_t draw_weight(const struct tally *t, const struct tally_line *l, bool by_gain)
+{
+	double gain;
+
+	if (!by_gain || !l->recent)
+		return l->recent;
+	gain = most_gain(&l->windows, (double)l->recent / (double)t->sums.recent);
+	return 1 + (uint64_t)(GAIN_UNIT * fmin(gain, 1));
+}
+
+uint64_t tally_gains(const struct tally *t)
+{
+	uint64_t sum = 0;
+
+	for (const struct line_entry *l = t->lines; l; l = l->hh.next)
+		add(&sum, draw_weight(t, &l->line, true));
+	return sum;
+}
+
+struct tally_line *tally_nth_recent(struct tally *t, bool by_gain, uint64_t n)
 {
 	struct line_entry *last = NULL;
 
 	for (struct line_entry *l = t->lines; l; l = l->hh.next) {
-		if (l->line.recent == 0)
+		uint64_t weight = draw_weight(t, &l->line, by_gain);
+
+		if (weight == 0)
 			continue;
-		if (n < l->line.recent)
+		if (n < weight)
 			return &l->line;
-		n -= l->line.recent;
+		n -= weight;
 		last = l;
 	}
 	return last ? &last->line : NULL;

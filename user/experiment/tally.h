@@ -22,6 +22,11 @@ struct tally_line {
 	bool gone;	      /* a wait whose place is not there any more */
 	bool tried;	      /* an experiment selected it */
 	struct plan_line speedups;
+	/* Sums over windows of slopes (analysis/slopes.c): of the line's time in the chains of
+	 * events that lead to visits (y), and the length of those (x), ns. */
+	struct tally_windows {
+		double n, x, y, xx, xy, yy;
+	} windows;
 };
 
 struct tally_sums {
@@ -41,8 +46,14 @@ void tally_free(struct tally *t); /* NULL is allowed */
 int tally_drain(struct tally *t);
 /* The same of samples that are not to be drawn from. */
 int tally_drain_apart(struct tally *t);
-/* The line of the n-th recent sample, n < sums.recent. */
-struct tally_line *tally_nth_recent(struct tally *t, uint64_t n);
+/* The line of the n-th recent sample, n < sums.recent. @by_gain: a line does not count by its
+ * recent samples but, as long as it has some, by the upper end of the interval of its slope, or by
+ * its share of the samples if that is not known yet; n < tally_gains then. */
+struct tally_line *tally_nth_recent(struct tally *t, bool by_gain, uint64_t n);
+/* 0 only without recent samples. */
+uint64_t tally_gains(const struct tally *t);
+/* What a window of slopes says of @l, ns. */
+void tally_add_window(struct tally_line *l, double part, double length);
 /* Which waits may be drawn, and by what. */
 struct tally_waits {
 	unsigned int kinds; /* a bit each */

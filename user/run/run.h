@@ -184,6 +184,8 @@ int run_main(int argc, char **argv, const struct run_purpose *purpose);
 int run_look_at_program(struct run *r, struct error *e);
 int run_choose_payer(struct run *r, struct error *e);
 int run_choose_sync(struct run *r, struct error *e);
+/* Are there to be windows of slopes? */
+bool run_wants_slopes(const struct run *r);
 int run_choose_waits(struct run *r, struct error *e);
 /* Samples a second and CPU; 0: as the program needs. Few if only waits are tried. A wait is booked
  * by its own length, and samples make the rest of the time longer, so that the waits are a smaller

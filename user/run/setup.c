@@ -30,6 +30,10 @@
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
+/* Of runs with experiments, windows of slopes take this part of the time, and before the first
+ * experiment of a first run this long. */
+#define SLOPES_SHARE 0.15
+#define SLOPES_FIRST_NS (500 * NSEC_PER_MSEC)
 #define EXPERIMENT_NS (500 * NSEC_PER_MSEC)
 #define SHORTEST_EXPERIMENT_NS (50 * NSEC_PER_MSEC)
 /* Where experiments take a part of the time only, many short ones say more. */
@@ -86,6 +90,11 @@ static enum run_inject_mode inject_mode(const struct run *r, bool work)
 	return asked == INJECT_AUTO && work ? RUN_INJECT_TRIAL : RUN_INJECT_ALL;
 }
 
+#define UNPAUSABLE                                                                                \
+	"this kernel cannot pause a process that runs already%s; that takes BPF task work "       \
+	"(Linux 6.18), or a signal handler in the process, which --inject=auto puts there until " \
+	"the end of the run"
+
 int run_choose_payer(struct run *r, struct error *e)
 {
 	static const enum abi_payer payers[] = {[RUN_PAY_SLEEP] = ABI_PAY_SLEEP,
@@ -99,17 +108,20 @@ int run_choose_payer(struct run *r, struct error *e)
 	 * of. */
 	bool keep_cpu = work && r->options.sync == RUN_SYNC_SCHED;
 
+	r->injection.held_else = work;
+	r->injection.mode = inject_mode(r, work);
+	if (r->options.kind != RUN_LAUNCH && !work && r->injection.mode == RUN_INJECT_NONE &&
+	    !r->options.slopes_only) {
+		if (!run_wants_slopes(r))
+			return fail(e, EOPNOTSUPP, UNPAUSABLE, "");
+		(void)log_error(UNPAUSABLE, ": slopes alone, no experiments");
+		r->options.slopes_only = true;
+	}
 	if (r->options.slopes_only) {
+		r->injection.mode = RUN_INJECT_NONE;
 		r->payer = ABI_PAY_NONE;
 		return 0;
 	}
-	r->injection.held_else = work;
-	r->injection.mode = inject_mode(r, work);
-	if (r->options.kind != RUN_LAUNCH && !work && r->injection.mode == RUN_INJECT_NONE)
-		return fail(e, EOPNOTSUPP,
-			    "this kernel cannot pause a process that runs already: that takes BPF "
-			    "task work (Linux 6.18), or a signal handler in "
-			    "the process, which --inject=auto puts there until the end of the run");
 	r->preload = r->dynamic && !r->own_rights && r->options.kind == RUN_LAUNCH;
 	/* By the truth suite hold is the most exact payer, so it is the default wherever the kernel
 	 * has it; elsewhere spin, which keeps the CPU as well. A thread that sleeps a pause leaves
@@ -134,6 +146,23 @@ int run_choose_payer(struct run *r, struct error *e)
 			       "no bpf_send_signal_task on this kernel: payment signals by "
 			       "bpf_send_signal_thread");
 	return 0;
+}
+
+/* Not in bursts, whose rests are without samples, nor where one line is asked about: what is
+ * wanted there is known. */
+bool run_wants_slopes(const struct run *r)
+{
+	const struct run_options *o = &r->options;
+	bool bursts = (o->duty > 0 && o->duty < 1) || o->most_slowdown > 0;
+	size_t able = 0;
+
+	if (o->slopes_only)
+		return true;
+	for (size_t i = 0; i < o->n_points; i++)
+		able += o->points[i].kind != POINT_SAMPLED_LINE &&
+			o->points[i].kind != POINT_SAMPLED_FUNCTION;
+	return able > 2 * o->n_latencies && o->sync == RUN_SYNC_SCHED && !o->fixed_line &&
+	       !o->runs && !bursts && !r->purpose->slows;
 }
 
 int run_choose_waits(struct run *r, struct error *e)
@@ -439,7 +468,9 @@ int run_open_runner(struct run *r, struct error *e)
 		.point_names = names,
 		.point_kinds = kinds,
 		.n_points = points_count(points),
-		.slopes = o->slopes_only ? run_slopes_sink : NULL,
+		.slopes = run_wants_slopes(r) ? run_slopes_sink : NULL,
+		.slopes_time = {.share = o->slopes_only ? 1 : SLOPES_SHARE,
+				.first_ns = r->repeat && r->repeat->done ? 0 : SLOPES_FIRST_NS},
 		.whole_run = o->runs > 0,
 	};
 	int err;

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Windows of slopes between experiments: when they are, what they tell, and what is drawn then. */
+#include "experiment_run.h"
+
+#include "profile/profile.h"
+
+#include <stdlib.h>
+
+static struct backend_place places[BACKEND_MAX_PLACE_INTERVALS];
+static size_t n_places;
+static bool open, blind; /* blind: no visit is seen */
+static uint64_t opened_ns, in_windows_ns;
+static uint64_t visits_before;
+static size_t n_windows, selected[3]; /* experiments on A, B, C */
+
+static int window_begin(void *b, const struct backend_place *p, size_t n)
+{
+	const struct fake *f = b;
+
+	assert_false(open || f->running || f->resting);
+	memcpy(places, p, n * sizeof(*p));
+	n_places = n;
+	open = true;
+	opened_ns = f->now;
+	visits_before = f->totals.points[0].visits;
+	return 0;
+}
+
+static int window_end(void *b)
+{
+	const struct fake *f = b;
+
+	assert_true(open && !f->running);
+	open = false;
+	in_windows_ns += f->now - opened_ns;
+	return 0;
+}
+
+/* Visits come from the first thread alone, which is in A and C half of the time each. */
+static int window_slopes(void *b, size_t point, struct backend_slopes *ret)
+{
+	const struct fake *f = b;
+	uint64_t visits = f->totals.points[0].visits - visits_before;
+
+	assert_int_equal(point, 0);
+	*ret = (struct backend_slopes){0};
+	if (blind || !visits)
+		return 0;
+	ret->seen = ret->visits = visits;
+	ret->time_ns = visits * (f->now - opened_ns) / 2;
+	for (size_t i = 0; i < n_places; i++)
+		if (places[i].at.lo == 0x1000 || places[i].at.lo == 0x3000)
+			ret->place_ns[places[i].place] = ret->time_ns / 2;
+	return 0;
+}
+
+static int begin_outside(void *b, const struct backend_setup *s)
+{
+	struct fake *f = b;
+	int r;
+
+	assert_false(open);
+	r = fake_begin(b, s);
+	if (r == 0)
+		selected[fake_selected(f) - 'A']++;
+	return r;
+}
+
+static int slopes_seen(void *arg, const struct profile_slopes *s)
+{
+	assert_ptr_equal(arg, &n_records);
+	assert_string_equal(s->point, "round");
+	assert_true(s->length > 0 && s->visits > 0);
+	/* The one with most time first. */
+	assert_non_null(strstr(s->places, LINE_A));
+	n_windows++;
+	return 0;
+}
+
+static int count_only(void *arg, const struct profile_experiment *x,
+		      const struct profile_point *points, size_t n_points)
+{
+	(void)arg, (void)x, (void)points, (void)n_points;
+	return 0;
+}
+
+/* For @seconds of the program's time, with windows for @share of it. */
+static void run_for(uint64_t seconds, double share)
+{
+	struct backend_ops ops = fake_ops;
+
+	ops.slopes_begin = window_begin;
+	ops.slopes_end = window_end;
+	ops.slopes = window_slopes;
+	ops.begin = begin_outside;
+	n_windows = 0;
+	in_windows_ns = 0;
+	memset(selected, 0, sizeof(selected));
+	runner_free(runner);
+	runner = NULL;
+	fake_init(&fake);
+	if (share > 0) {
+		options.slopes = slopes_seen;
+		options.slopes_time = (struct slopes_time){share, 500 * MSEC};
+	} else {
+		options.slopes = NULL;
+	}
+	assert_int_equal(runner_new(&options, &ops, &fake, count_only, &n_records, &runner), 0);
+	next = fake.now;
+	run_until(fake.now + seconds * 1000 * MSEC);
+	assert_int_equal(runner_finish(runner, fake.now), 0);
+	assert_false(open);
+}
+
+static void windows_take_their_share(void **state)
+{
+	(void)state;
+	blind = false;
+	run_for(1, 0.2);
+	assert_uint_in_range(in_windows_ns, 450 * MSEC, 600 * MSEC);
+	run_for(60, 0.2);
+	assert_uint_in_range(in_windows_ns, 11000 * MSEC, 13500 * MSEC);
+	assert_true(n_windows > 40);
+	assert_true(selected[0] + selected[1] + selected[2] > 60);
+	run_for(20, 1);
+	assert_uint_in_range(in_windows_ns, 19500 * MSEC, 20000 * MSEC);
+	assert_int_equal(selected[0] + selected[1] + selected[2], 0);
+}
+
+static void without_visits_they_are_few(void **state)
+{
+	(void)state;
+	blind = true;
+	run_for(60, 0.2);
+	assert_int_equal(n_windows, 0);
+	assert_true(in_windows_ns > 0);
+	assert_uint_in_range(in_windows_ns, 1, 3000 * MSEC);
+	assert_true(selected[0] + selected[1] + selected[2] > 80);
+}
+
+/* Half of the samples are in B, from which nobody waits. */
+static void draws_follow_slopes(void **state)
+{
+	size_t all;
+
+	(void)state;
+	blind = false;
+	run_for(300, 0);
+	all = selected[0] + selected[1] + selected[2];
+	assert_true(selected[1] * 3 > all);
+	run_for(300, 0.2);
+	all = selected[0] + selected[1] + selected[2];
+	assert_true(selected[1] * 4 < all);
+	/* What hurts has no slope. */
+	assert_true(selected[1] * 30 > all);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(windows_take_their_share, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(without_visits_they_are_few, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(draws_follow_slopes, set_up, tear_down),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
