@@ -347,8 +347,10 @@ static int write_all(struct collector *c, struct database *d, uint64_t begin_s, 
 		if (r == 0)
 			done = end;
 	}
-	memmove(c->pending, c->pending + done, (c->n_pending - done) * sizeof(*c->pending));
-	c->n_pending -= done;
+	if (done) {
+		c->n_pending -= done;
+		memmove(c->pending, c->pending + done, c->n_pending * sizeof(*c->pending));
+	}
 	if (r == 0)
 		r = write_other(c, d, begin_s, e);
 	return r == 0 ? write_totals(c, d, begin_s, e) : r;
