@@ -30,10 +30,10 @@
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
-/* Of runs with experiments, windows of slopes take this part of the time, and before the first
- * experiment of a first run this long. */
+/* Of runs with experiments, windows of slopes take this part of the time. What runs already will
+ * run on, and one looks at once: there they take this long before the first experiment. */
 #define SLOPES_SHARE 0.15
-#define SLOPES_FIRST_NS (500 * NSEC_PER_MSEC)
+#define SLOPES_FIRST_NS NSEC_PER_SEC
 #define EXPERIMENT_NS (500 * NSEC_PER_MSEC)
 #define SHORTEST_EXPERIMENT_NS (50 * NSEC_PER_MSEC)
 /* Where experiments take a part of the time only, many short ones say more. */
@@ -470,7 +470,7 @@ int run_open_runner(struct run *r, struct error *e)
 		.n_points = points_count(points),
 		.slopes = run_wants_slopes(r) ? run_slopes_sink : NULL,
 		.slopes_time = {.share = o->slopes_only ? 1 : SLOPES_SHARE,
-				.first_ns = r->repeat && r->repeat->done ? 0 : SLOPES_FIRST_NS},
+				.first_ns = o->kind == RUN_LAUNCH ? 0 : SLOPES_FIRST_NS},
 		.whole_run = o->runs > 0,
 	};
 	int err;
