@@ -116,19 +116,38 @@ static int excerpt(const struct text *t, unsigned long line, char **ret)
 	return 0;
 }
 
+static void mark(const struct profile *p, const char *location, bool *marks)
+{
+	const struct profile_samples *s = profile_find_samples(p, location);
+
+	if (s)
+		marks[s - p->samples] = true;
+}
+
+/* Those that have a slope. */
+static int mark_places(const struct profile *p, const struct profile_slopes *s, bool *marks)
+{
+	_cleanup_free_ char *text = strdup(s->places);
+
+	for (char *next = text, *line; (line = strsep(&next, "\n"));) {
+		char *name = strchr(line, '\t');
+
+		if (name && *line != '0')
+			mark(p, name + 1, marks);
+	}
+	return text ? 0 : -ENOMEM;
+}
+
 int profile_take_sources(struct profile *p, source_opener open, const struct file_rights *as)
 {
 	_cleanup_free_ bool *tried = calloc(p->n_samples + 1, sizeof(*tried));
 	_cleanup_(text_free) struct text t = {0};
 	int r = tried ? 0 : -ENOMEM;
 
-	for (size_t i = 0; r == 0 && i < p->n_experiments; i++) {
-		const struct profile_samples *s =
-			profile_find_samples(p, p->experiments[i].x.selected);
-
-		if (s)
-			tried[s - p->samples] = true;
-	}
+	for (size_t i = 0; r == 0 && i < p->n_experiments; i++)
+		mark(p, p->experiments[i].x.selected, tried);
+	for (size_t i = 0; r == 0 && i < p->n_slopes; i++)
+		r = mark_places(p, &p->slopes[i], tried);
 	for (size_t i = 0; r == 0 && i < p->n_samples; i++) {
 		struct profile_samples *s = &p->samples[i];
 		size_t length;
