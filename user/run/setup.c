@@ -33,7 +33,7 @@
 /* Of runs with experiments, windows of slopes take this part of the time. What runs already will
  * run on, and one looks at once: there they take this long before the first experiment. */
 #define SLOPES_SHARE 0.15
-#define SLOPES_FIRST_NS NSEC_PER_SEC
+#define SLOPES_FIRST_NS (250 * NSEC_PER_MSEC)
 #define EXPERIMENT_NS (500 * NSEC_PER_MSEC)
 #define SHORTEST_EXPERIMENT_NS (50 * NSEC_PER_MSEC)
 /* Where experiments take a part of the time only, many short ones say more. */
