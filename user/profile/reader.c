@@ -407,8 +407,8 @@ static int rename_one(char **name, char *(*rename)(const char *line, void *arg),
 	return 0;
 }
 
-/* Each line of each copy. */
-static int rename_inlined(char **text, char *(*rename)(const char *line, void *arg), void *arg)
+/* Each line in a text of numbers and lines: inlined copies, places of slopes. */
+static int rename_words(char **text, char *(*rename)(const char *line, void *arg), void *arg)
 {
 	char *out = NULL;
 	size_t size = 0;
@@ -446,8 +446,10 @@ int profile_rename_lines(struct profile *p, char *(*rename)(const char *line, vo
 	for (size_t i = 0; r == 0 && i < p->n_samples; i++) {
 		r = rename_one(&p->samples[i].location, rename, arg);
 		if (r == 0 && p->samples[i].inlined)
-			r = rename_inlined(&p->samples[i].inlined, rename, arg);
+			r = rename_words(&p->samples[i].inlined, rename, arg);
 	}
+	for (size_t i = 0; r == 0 && i < p->n_slopes; i++)
+		r = rename_words(&p->slopes[i].places, rename, arg);
 	profile_add_up_samples(p);
 	return r;
 }
