@@ -79,7 +79,7 @@ fi
 
 # --- a profile, and the process afterwards
 fds_before=$(ls "/proc/$victim/fd" | wc -l)
-attached attach "$victim" -p progress -d 2 --experiment 100
+attached attach "$victim" -p progress -d 3 --experiment 100
 status=$?
 why=''
 [ "$status" -eq 0 ] || why+=" status $status;"

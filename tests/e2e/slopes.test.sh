@@ -128,7 +128,7 @@ forms() {
 	grep -qE '^line +function +share +slope$' text || why+=' other columns;'
 	"$COZBPF" report --csv "$profile" 2>>complaint | head -n 1 | grep -q ',slope,slope_low,slope_high$' || why+=' no CSV;'
 	"$COZBPF" report --markdown "$profile" 2>>complaint | grep -q '| slope |' || why+=' no Markdown;'
-	"$COZBPF" report --html page --with-source "$profile" >/dev/null 2>>complaint && grep -q '<th scope=col class=n>slope' page || why+=' no HTML;'
+	"$COZBPF" report --html page --with-source --source-prefix "tests=$SRC/tests" "$profile" >/dev/null 2>>complaint && grep -q '<th scope=col class=n>slope' page || why+=' no HTML;'
 	grep -q "<span class=here> *$(mark a) " page || why+=' no source;'
 }
 tried forms
