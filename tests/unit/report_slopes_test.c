@@ -37,7 +37,8 @@ static void fill(struct profile *p)
 		sample_visits(p, "/a/odd.c:50", 0.25 * (1 + i % 2), (700 + 200 * i) * MS, 100);
 	for (int i = 0; i < 5; i++)
 		add_window(p, "500000000\t/a/hot.c:10\n300000000\t/a/odd.c:50\n"
-			      "200000000\t/a/next.c:40\n1000000\t/a/cold.c:70\n"
+			      "200000000\t/a/next.c:40\n5000000\t/a/cold.c:70\n"
+			      "4000000\t/a/colder.c:80\n"
 			      "100000000\t/a/spin.c:60\n");
 }
 
@@ -53,7 +54,7 @@ static void rows_are_by_slope(void **state)
 	row_is(text, "hot.c:10 ",
 	       "hot.c:10 - - 50.0 +-0.0 12.5 +-0.0 25.0 +-0.0 37.5 +-0.0 50.0 +-0.0 helps 20");
 	row_is(text, "next.c:40 ", "next.c:40 - - 20.0 +-0.0 - - - - helps (small) 0");
-	row_is(text, "cold.c:70 ", "cold.c:70 - - 0.1 +-0.0 - - - - no effect (small) 0");
+	row_is(text, "cold.c:70 ", "cold.c:70 - - 0.5 +-0.0 - - - - no effect (small) 0");
 	assert_true(strstr(text, "\nhot.c:10 ") < strstr(text, "\nodd.c:50 "));
 	assert_true(strstr(text, "\nodd.c:50 ") < strstr(text, "\nnext.c:40 "));
 	assert_true(strstr(text, "\nnext.c:40 ") < strstr(text, "\nspin.c:60 "));
@@ -62,6 +63,7 @@ static void rows_are_by_slope(void **state)
 	says(text, "A 10 % faster odd.c:50 takes 3.0 % [3.0, 3.0] off the time per visit.");
 	says(text, "A 10 % faster next.c:40 takes 2.0 %");
 	says(text, " 3 lines were tried: 2 help, 1 is undecided.");
+	says_not(text, "colder.c");
 	says(text, "(small): at small speedups");
 	free(text);
 	profile_free(&p);

@@ -14,6 +14,9 @@
 /* A slope and experiments contradict each other if their intervals are farther apart than either
  * can be off by its method. */
 #define CONTRADICTION 0.1
+#define ENOUGH 5 /* experiments, to say something of a line */
+/* Beside lines that were tried, others have a row if their slope is no less than this. */
+#define LEAST_SLOPE 0.005
 
 enum column {
 	LINE,
@@ -64,7 +67,8 @@ static const char *verdict_color(enum verdict v)
 /* At small speedups, of a line of which experiments say nothing yet; NULL: that is not sure. */
 static const char *by_slope(const struct analysis_line *line)
 {
-	if (line->verdict != VERDICT_UNDECIDED || line->undecided != UNDECIDED_OPEN)
+	if (line->verdict != VERDICT_UNDECIDED || line->undecided != UNDECIDED_OPEN ||
+	    line->experiments >= ENOUGH)
 		return NULL;
 	return line->slope.low > SMALL_SLOPE	? verdict_name(VERDICT_HELPS)
 	       : line->slope.high < SMALL_SLOPE ? verdict_name(VERDICT_NO_EFFECT)
@@ -139,6 +143,12 @@ static bool add_line(const struct report *r, struct libscols_table *tb,
 	return ok;
 }
 
+static bool has_row(const struct analysis_point *point, const struct analysis_line *line)
+{
+	return line->experiments || line->slope.effect >= LEAST_SLOPE ||
+	       analysis_slopes_only(point);
+}
+
 bool table_print(const struct report *r, const struct analysis_point *point)
 {
 	struct libscols_table *tb = text_table(r);
@@ -156,7 +166,8 @@ bool table_print(const struct report *r, const struct analysis_point *point)
 		     NULL;
 	}
 	for (size_t i = 0; ok && i < point->n_lines && i < r->top; i++)
-		ok = add_line(r, tb, point, &point->lines[i]);
+		if (has_row(point, &point->lines[i]))
+			ok = add_line(r, tb, point, &point->lines[i]);
 	ok = ok && scols_print_table(tb) == 0;
 	scols_unref_table(tb);
 	return ok;
@@ -201,10 +212,12 @@ static void note_slopes(const struct report *r, const struct analysis_point *poi
 		const struct analysis_line *line = &point->lines[i];
 		const struct analysis_curve *c = &line->curve;
 		_cleanup_free_ char *name = text_line_name(r, line->selected, (size_t)r->width / 2);
-		double apart =
-			fmax(line->slope.low - c->slope_high, c->slope_low - line->slope.high);
+		/* Before a knee that is below the speedups that were tried it may be as steep as
+		 * the slope says. */
+		double less = isnan(c->knee) ? line->slope.low - c->slope_high : -INFINITY,
+		       apart = fmax(less, c->slope_low - line->slope.high);
 
-		small |= by_slope(line) != NULL;
+		small |= has_row(point, line) && by_slope(line);
 		if (isfinite(apart) && apart > CONTRADICTION)
 			note(r, NOTE_WARNING,
 			     "%s: its slope is %.1f %%, but experiments say %.1f %%. Threads that "
