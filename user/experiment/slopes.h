@@ -22,8 +22,8 @@ struct slopes_time {
 	uint64_t first_ns;
 };
 
-/* -ENOMEM, -EOPNOTSUPP: the backend has no slopes. @t, which is the caller's, says which lines have
- * samples, and is told what the slopes of lines are. */
+/* -ENOMEM, -EOPNOTSUPP: the backend has no slopes. @t is the caller's: the lines with
+ * samples come from it, and it keeps their windows for the draw. */
 int slopes_new(const struct backend_ops *ops, void *backend, slopes_sink sink, void *arg,
 	       struct tally *t, const struct slopes_time *time, struct slopes **ret);
 void slopes_free(struct slopes *s); /* NULL is allowed, as below */

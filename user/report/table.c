@@ -64,8 +64,8 @@ static const char *verdict_color(enum verdict v)
 	return NULL;
 }
 
-/* At small speedups, of a line of which experiments say nothing yet; NULL: that is not sure. */
-static const char *by_slope(const struct analysis_line *line)
+/* The verdict at small speedups, while experiments have none. NULL: the slope is not sure. */
+static const char *small_verdict(const struct analysis_line *line)
 {
 	if (line->verdict != VERDICT_UNDECIDED || line->undecided != UNDECIDED_OPEN ||
 	    line->experiments >= ENOUGH)
@@ -77,15 +77,14 @@ static const char *by_slope(const struct analysis_line *line)
 
 void text_verdict(const struct analysis_line *line, bool spins, char text[NUMBER_ROOM])
 {
-	const char *small = by_slope(line);
+	const char *small = small_verdict(line);
 	double s = line->missing_s;
 
-	if (small)
-		(void)snprintf(text, NUMBER_ROOM, "%s (small)", small);
-	else if (!line->experiments)
-		(void)snprintf(text, NUMBER_ROOM, "not tried");
-	if (small || !line->experiments)
+	if (small || !line->experiments) {
+		(void)snprintf(text, NUMBER_ROOM, "%s%s", small ? small : "not tried",
+			       small ? " (small)" : "");
 		return;
+	}
 	if (line->undecided != UNDECIDED_OPEN)
 		(void)snprintf(text, NUMBER_ROOM, "%s", undecided_words[line->undecided].verdict);
 	else if (line->verdict != VERDICT_UNDECIDED || !(s > 0))
@@ -217,7 +216,7 @@ static void note_slopes(const struct report *r, const struct analysis_point *poi
 		double less = isnan(c->knee) ? line->slope.low - c->slope_high : -INFINITY,
 		       apart = fmax(less, c->slope_low - line->slope.high);
 
-		small |= has_row(point, line) && by_slope(line);
+		small |= has_row(point, line) && small_verdict(line);
 		if (isfinite(apart) && apart > CONTRADICTION)
 			note(r, NOTE_WARNING,
 			     "%s: its slope is %.1f %%, but experiments say %.1f %%. Threads that "
