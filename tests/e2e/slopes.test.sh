@@ -34,14 +34,14 @@ mark() {
 }
 
 # The two lines of ping-pong are 60 : 40 of a round; whatever else the machine does takes from both.
-judge() { # CONDITION [whether there are experiments]
-	local found beside=${2-false}
+judge() { # CONDITION [1: there are experiments as well]
+	local found beside=${2-0}
 	found=$(python3 slopes.py "$COZBPF" "$profile" "$(mark a)" "$(mark b)" 2>complaint)
 	read -r a b held experiments cheap <<<"$found"
 	python3 -c "a, b = $a, $b
 exit(0 if $1 else 1)" || why+=" slopes $a and $b;"
 	[ "$held" = True ] || why+=' an interval without its slope;'
-	[ "$((experiments > 0))" -eq "$([ "$beside" = true ] && echo 1 || echo 0)" ] || why+=" $experiments experiments;"
+	[ "$((experiments > 0))" -eq "$beside" ] || why+=" $experiments experiments;"
 	[ "$cheap" = True ] || why+=' what samples cost is not told;'
 }
 
@@ -66,7 +66,7 @@ verdict 'the line that nothing waits for' "$why" err complaint
 beside_experiments() {
 	mapfile -t command < <(handover 1 8)
 	profiled -p progress -- "${command[@]}" || why+=" status $?;"
-	judge 'a > 0.1 and 1.2 < a / b < 1.9' true
+	judge 'a > 0.1 and 1.2 < a / b < 1.9' 1
 	"$COZBPF" report "$profile" >text 2>complaint || why+=' no text;'
 	grep -qE '^line +function +share +slope +25 %.*verdict +exp\.$' text || why+=' other columns;'
 }

@@ -71,7 +71,6 @@ static int slopes_seen(void *arg, const struct profile_slopes *s)
 	assert_ptr_equal(arg, &n_records);
 	assert_string_equal(s->point, "round");
 	assert_true(s->length > 0 && s->visits > 0);
-	/* The one with most time first. */
 	assert_non_null(strstr(s->places, LINE_A));
 	n_windows++;
 	return 0;
@@ -112,6 +111,11 @@ static void run_for(uint64_t seconds, double share)
 	assert_false(open);
 }
 
+static size_t n_selected(void)
+{
+	return selected[0] + selected[1] + selected[2];
+}
+
 static void windows_take_their_share(void **state)
 {
 	(void)state;
@@ -121,10 +125,10 @@ static void windows_take_their_share(void **state)
 	run_for(60, 0.2);
 	assert_uint_in_range(in_windows_ns, 11000 * MSEC, 13500 * MSEC);
 	assert_true(n_windows > 40);
-	assert_true(selected[0] + selected[1] + selected[2] > 60);
+	assert_true(n_selected() > 60);
 	run_for(20, 1);
 	assert_uint_in_range(in_windows_ns, 19500 * MSEC, 20000 * MSEC);
-	assert_int_equal(selected[0] + selected[1] + selected[2], 0);
+	assert_int_equal(n_selected(), 0);
 }
 
 static void without_visits_they_are_few(void **state)
@@ -135,24 +139,20 @@ static void without_visits_they_are_few(void **state)
 	assert_int_equal(n_windows, 0);
 	assert_true(in_windows_ns > 0);
 	assert_uint_in_range(in_windows_ns, 1, 3000 * MSEC);
-	assert_true(selected[0] + selected[1] + selected[2] > 80);
+	assert_true(n_selected() > 80);
 }
 
 /* Half of the samples are in B, from which nobody waits. */
 static void draws_follow_slopes(void **state)
 {
-	size_t all;
-
 	(void)state;
 	blind = false;
 	run_for(300, 0);
-	all = selected[0] + selected[1] + selected[2];
-	assert_true(selected[1] * 3 > all);
+	assert_true(selected[1] * 3 > n_selected());
 	run_for(300, 0.2);
-	all = selected[0] + selected[1] + selected[2];
-	assert_true(selected[1] * 4 < all);
+	assert_true(selected[1] * 4 < n_selected());
 	/* What hurts has no slope. */
-	assert_true(selected[1] * 30 > all);
+	assert_true(selected[1] * 30 > n_selected());
 }
 
 int main(void)
