@@ -95,10 +95,10 @@ static void print_point(const struct report *r, const struct analysis_point *poi
 		else
 			paragraph(r, 0,
 				  "Per line: by how many %% the time per visit shrinks if the line "
-				  "runs 25, 50, 75, 100 %% faster%s.",
+				  "runs 25, 50, 75, 100 %% faster.%s",
 				  analysis_has_slopes(point)
-					  ? "; and its slope, which is that for each 100 % while "
-					    "it gets a little faster"
+					  ? " With a slope of 50 each per cent of speed takes "
+					    "0.5 % off, at first."
 					  : "");
 	}
 	if (!table_print(r, point))
