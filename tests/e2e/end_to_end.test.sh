@@ -11,7 +11,7 @@ cd "$tmp" || exit 1
 repeats() {
 	local why='' status
 	rm -f -- "$profile"
-	timeout -k 5 "$limit" "$COZBPF" run "${switched_off[@]}" --keep-root -q -n 5 --seed 3 -o "$profile" -- "$programs/visits" 3000 0.8 >out 2>err
+	timeout -k 5 "$limit" "$COZBPF" run "${switched_off[@]}" --keep-root -q -n 5 --seed 3 -o "$profile" -- "$programs/visits" 3000 "$(lasting 0.8)" >out 2>err
 	status=$?
 	[ "$status" -eq 0 ] || why+=" exit status $status;"
 	[ "$(grep -c '^request=' out)" -eq 5 ] || why+=" the program ran $(grep -c '^request=' out) times;"

@@ -153,6 +153,15 @@ holds() {
 	[ "$(ask "bool($1)")" = True ]
 }
 
+# How long a program has to run for a profiler that first names its code, which one with sanitizers
+# does ten times as slowly.
+lasting() { # SECONDS
+	case $COZBPF in
+	*/build-asan/*) awk -v seconds="$1" 'BEGIN { print 5 * seconds }' ;;
+	*) printf '%s' "$1" ;;
+	esac
+}
+
 # Waits until a file has a line that matches; false after SECONDS.
 await_line() { # FILE PATTERN SECONDS
 	local turn

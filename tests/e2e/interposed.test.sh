@@ -67,7 +67,7 @@ verdict 'a library that interposes the C library, attach' "$why" difference err
 faked() {
 	local from started
 	from=$(date +%s)
-	LD_PRELOAD=$programs/libinterpose_clocks.so profiled "${options[@]}" -- "$programs/interposed" end 1 || why+=" status $?;"
+	LD_PRELOAD=$programs/libinterpose_clocks.so profiled "${options[@]}" -- "$programs/interposed" end "$(lasting 1)" || why+=" status $?;"
 	started=$(sed -n 's/^{"type":"startup","time":\([0-9]*\)[0-9]\{9\},.*/\1/p' "$profile")
 	((${started:-0} >= from && ${started:-0} <= $(date +%s))) || why+=" the file says that it began at ${started:-no time};"
 	holds '0.9e9 < runtime < 60e9' || why+=" it ran for $(ask runtime) ns;"
@@ -87,14 +87,14 @@ in_namespace() { # COMMAND...
 }
 ahead() {
 	rm -f -- "$profile"
-	in_namespace "$COZBPF" run --keep-root -q --no-report -o "$profile" "${options[@]}" -- "$programs/interposed" end 1 >out 2>err ||
+	in_namespace "$COZBPF" run --keep-root -q --no-report -o "$profile" "${options[@]}" -- "$programs/interposed" end "$(lasting 1)" >out 2>err ||
 		why+=" status $?;"
 	holds '0.9e9 < runtime < 60e9' || why+=" it ran for $(ask runtime) ns;"
 	why+=$(paid)
 }
 # What passes between the signal and the handler is a part of the pause that the clocks of both sides are needed for.
 delivered() {
-	profiled --pay sleep "${options[@]}" -- unshare --time --monotonic 1000000 "$programs/interposed" end 1 || why+=" status $?;"
+	profiled --pay sleep "${options[@]}" -- unshare --time --monotonic 1000000 "$programs/interposed" end "$(lasting 1)" || why+=" status $?;"
 	why+=$(paid)
 }
 if in_namespace true 2>/dev/null; then

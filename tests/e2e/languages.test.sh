@@ -29,7 +29,7 @@ stages() {
 	fi
 	decode=$(mark "$source" decode)
 	filter=$(mark "$source" filter)
-	profiled --what on-cpu -p "done=$point" --experiment 200 -- ./stages 4 || why+=' it failed;'
+	profiled --what on-cpu -p "done=$point" --experiment 200 -- ./stages "$(lasting 4)" || why+=' it failed;'
 	[ ! -s err ] || why+=' something on stderr;'
 	holds 'runs[0]["granularity"] == "line" and len(experiments) > 10' || why+=" too few experiments: $(ask 'len(experiments)');"
 	holds "all(x['selected'].rsplit(':', 1)[0].endswith('/$source') for x in experiments)" ||
@@ -47,7 +47,7 @@ stages() {
 # Function by function, with the runtime and the library left out.
 functions() { # NAME POINT DECODE FILTER
 	local why=''
-	profiled --what on-cpu -p "done=$2" --granularity function --experiment 200 -- ./stages 3 || why+=' it failed;'
+	profiled --what on-cpu -p "done=$2" --granularity function --experiment 200 -- ./stages "$(lasting 3)" || why+=' it failed;'
 	holds "{'$3', '$4'} & {x['selected'] for x in experiments} and samples['$3'] + samples['$4'] > 0.9 * sum(samples.values())" &&
 		holds "sum(n for s, n in samples.items() if s in ('$3', '$4') or 'main' in s or 'progress' in s) > 0.95 * sum(samples.values())" ||
 		why+=" samples: $(ask 'samples');"

@@ -14,7 +14,7 @@ exact() { # PAY
 	local why='' line
 	line=$(line_of visits bump)
 	whole_run --pay "$1" --fixed-speedup 100 -p request -p entry=stepped -p inner=visits:stepped+4 -p "bump=$line" -p rare \
-		-p plain=visits:request -- "$programs/visits" 1000 0.7 || why+=' it failed;'
+		-p plain=visits:request -- "$programs/visits" 1000 "$(lasting 0.7)" || why+=' it failed;'
 	why+=$(counts "request=$(said request)" "plain=$(said request)" "entry=$(said stepped)" "inner=$(said stepped_inner)" \
 		"bump=$(said bump)" rare=1)
 	holds 'total("hits") > 0' || why+=' no hit in the line;'
@@ -26,13 +26,13 @@ alone() {
 	for where in request:request visits:stepped+4:stepped_inner "$(line_of visits bump):bump"; do
 		why=''
 		wanted=${where##*:}
-		whole_run --fixed-speedup 0 -p "it=${where%:*}" -- "$programs/visits" 1500 0.7 || why+=' it failed;'
+		whole_run --fixed-speedup 0 -p "it=${where%:*}" -- "$programs/visits" 1500 "$(lasting 0.7)" || why+=' it failed;'
 		why+=$(counts "it=$(said "$wanted")")
 		verdict "one point counts exactly: ${where%:*}" "$why" out err
 	done
 	# A name that nobody gave is the point as written.
 	why=''
-	whole_run -p request -p "$(line_of visits bump)" -- "$programs/visits" 200 0.7 || why+=' it failed;'
+	whole_run -p request -p "$(line_of visits bump)" -- "$programs/visits" 200 "$(lasting 0.7)" || why+=' it failed;'
 	why+=$(counts "request=$(said request)" "$(line_of visits bump)=$(said bump)")
 	verdict 'points are named as they are written' "$why" out err
 }
@@ -41,7 +41,7 @@ alone() {
 # worse than none.
 unprobeable() { # WHERE
 	local why='' status
-	whole_run --fixed-speedup 0 -p "it=$1" -- "$programs/visits" 300 0.7
+	whole_run --fixed-speedup 0 -p "it=$1" -- "$programs/visits" 300 "$(lasting 0.7)"
 	status=$?
 	if [ "$status" -eq 125 ]; then
 		[ "$(wc -l <err)" -eq 1 ] || why+=' not one line on stderr;'
@@ -57,7 +57,7 @@ unprobeable() { # WHERE
 # First and last visit of what was timed lie in the experiment, in order.
 timed() {
 	local why=''
-	whole_run -p request --fixed-speedup 50 -- "$programs/visits" 1000 0.7 || why+=' it failed;'
+	whole_run -p request --fixed-speedup 50 -- "$programs/visits" 1000 "$(lasting 0.7)" || why+=' it failed;'
 	holds 'all(0 <= p["first_ns"] < p["last_ns"] <= x["elapsed"] and 0 < p["effective_ns"] <= p["last_ns"] - p["first_ns"] for x in experiments for p in [x["points"]["request"]])' ||
 		why+=' times of the visits are out of order;'
 	verdict 'visits are timed' "$why" out err
@@ -134,7 +134,7 @@ lists() {
 	# A name from the list is one that is accepted.
 	why=''
 	timeout 20 "$COZBPF" list lines "$programs/visits" visits.c >lines 2>err </dev/null
-	whole_run -p "x=$(grep -E "(^|/)$line\$" lines)" -- "$programs/visits" 200 0.7 || why+=' it failed;'
+	whole_run -p "x=$(grep -E "(^|/)$line\$" lines)" -- "$programs/visits" 200 "$(lasting 0.7)" || why+=' it failed;'
 	why+=$(counts "x=$(said bump)")
 	verdict 'a listed line is a point' "$why" err
 }

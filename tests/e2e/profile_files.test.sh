@@ -14,13 +14,14 @@ chmod 777 "$tmp/files"
 mkdir "$tmp/bin"
 cp -- "$programs/ending" "$programs/facts" "$programs/launch" "$tmp/bin/"
 bin=$tmp/bin
+soon=$(lasting 0.5)
 cd "$tmp/files" || exit 1
 
 # A short run into FILE, after options.
 into() { # FILE OPTION...
 	local file=$1
 	shift
-	timeout -k 5 30 "$COZBPF" run --keep-root -q --no-report -o "$file" -p progress --experiment 50 "$@" -- "$bin/ending" 0 0.5 \
+	timeout -k 5 30 "$COZBPF" run --keep-root -q --no-report -o "$file" -p progress --experiment 50 "$@" -- "$bin/ending" 0 "$soon" \
 		>"$tmp/out" 2>"$tmp/err" </dev/null
 }
 
@@ -94,7 +95,7 @@ refusals() {
 locked() {
 	local why='' job
 	profile=$tmp/files/both.jsonl
-	"$COZBPF" run --keep-root -q --no-report -o both.jsonl -p progress --experiment 50 -- "$bin/ending" 0 6 >"$tmp/first" 2>&1 </dev/null &
+	"$COZBPF" run --keep-root -q --no-report -o both.jsonl -p progress --experiment 50 -- "$bin/ending" 0 "$(lasting 6)" >"$tmp/first" 2>&1 </dev/null &
 	job=$!
 	await_line both.jsonl experiment 20 || why+=' the first run does not get on;'
 	into both.jsonl
@@ -138,7 +139,7 @@ sudo_experiments() { # PAY
 	local why='' seconds delayed='total("hits") > 0 and total("paid") > 0 and visits("progress") > 0'
 	profile=$tmp/files/theirs.jsonl
 	# Who waits for a CPU owes nothing for that: on a busy machine a second may not be enough.
-	for seconds in 1 4; do
+	for seconds in "$(lasting 1)" "$(lasting 4)"; do
 		rm -f -- theirs.jsonl
 		as_sudo theirs.jsonl --pay "$1" --fixed-line "$(line_of ending burn)" --fixed-speedup 100 -- "$bin/ending" 7 "$seconds"
 		[ $? -eq 7 ] || why+=' the exit status is lost;'
@@ -181,11 +182,11 @@ mended() {
 reported() {
 	local why=''
 	rm -f told.jsonl
-	timeout -k 5 30 "$COZBPF" run --keep-root -q -o told.jsonl -p progress --experiment 50 --json -- "$bin/ending" 0 0.5 >out 2>err </dev/null ||
+	timeout -k 5 30 "$COZBPF" run --keep-root -q -o told.jsonl -p progress --experiment 50 --json -- "$bin/ending" 0 "$soon" >out 2>err </dev/null ||
 		why+=' the run failed;'
 	timeout 20 "$COZBPF" report --json told.jsonl >json 2>>err || why+=' the report fails;'
 	[ -s json ] && cmp -s json out || why+=' another object;'
-	timeout -k 5 30 "$COZBPF" run --keep-root -q -o told.jsonl -p progress --experiment 50 --no-curves --width 60 --top 1 -- "$bin/ending" 0 0.5 \
+	timeout -k 5 30 "$COZBPF" run --keep-root -q -o told.jsonl -p progress --experiment 50 --no-curves --width 60 --top 1 -- "$bin/ending" 0 "$soon" \
 		>out 2>>err </dev/null || why+=' the run failed;'
 	[ -s out ] && ! grep -qE '.{61}' out || why+=' it is too wide;'
 	verdict 'a report at the end as it was asked for' "$why" err out
@@ -194,9 +195,9 @@ reported() {
 # The HTML report of a run, with the source around its lines. That it can be written is known before the program is started.
 paged() {
 	local why=''
-	timeout -k 5 30 "$COZBPF" run --keep-root -q -o paged.jsonl --html page.html --with-source --source-prefix "tests=$SRC/tests" -p progress --experiment 50 -- "$bin/ending" 0 0.5 \
+	timeout -k 5 30 "$COZBPF" run --keep-root -q -o paged.jsonl --html page.html --with-source --source-prefix "tests=$SRC/tests" -p progress --experiment 50 -- "$bin/ending" 0 "$soon" \
 		>out 2>err </dev/null || why+=' the run failed;'
-	grep -q '<h1>.*/ending 0 0.5</h1>' page.html || why+=' no page of the command;'
+	grep -q "<h1>.*/ending 0 $soon</h1>" page.html || why+=' no page of the command;'
 	grep -q '<span class=here>' page.html || why+=' no source on the page;'
 	grep -q '"source":"' paged.jsonl || why+=' no source in the profile;'
 	grep -q '"build":"[0-9a-f]' paged.jsonl || why+=' no build id in the profile;'
@@ -204,7 +205,7 @@ paged() {
 	# How to run it again is for those who have just run it.
 	cmp -s <(grep -v 'As often as it takes' page.html) again.html || why+=' the report makes another page;'
 	verdict 'a page at the end of a run' "$why" err
-	timeout -k 5 30 "$COZBPF" run --keep-root -q -o none.jsonl --html none/page.html -p progress -- "$bin/ending" 0 0.5 >out 2>err </dev/null
+	timeout -k 5 30 "$COZBPF" run --keep-root -q -o none.jsonl --html none/page.html -p progress -- "$bin/ending" 0 "$soon" >out 2>err </dev/null
 	[ $? -eq 125 ] && [ ! -s out ] && [ "$(wc -l <err)" -eq 1 ] && grep -q "cannot write 'none/page.html'" err && why='' || why=' not one line about it;'
 	[ ! -e none.jsonl ] || why+=' a profile was left;'
 	verdict 'a page that cannot be written' "$why" err out
