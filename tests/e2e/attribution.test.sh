@@ -9,4 +9,4 @@ set -uo pipefail
 # shellcheck source=tests/e2e/helpers.sh
 source "$(dirname -- "${BASH_SOURCE[0]}")/helpers.sh"
 
-python3 "$here/attribution.py" "$SRC/tools/bench" "$COZBPF" "$tmp"
+python3 "$here/attribution.py" "$SRC/tools/bench" "$COZBPF" "$tmp" "$(lasting 2.5)"
