@@ -94,7 +94,7 @@ fi
 scoped "by control group" --cgroup "$group"
 rm -f -- "$profile"
 (
-	for _ in {1..100}; do
+	for _ in {1..400}; do
 		n=$(grep -sc '"experiment"' "$profile")
 		[ "${n:-0}" -le 3 ] || break
 		sleep 0.1
@@ -104,7 +104,7 @@ rm -f -- "$profile"
 	rmdir "$group"
 ) &
 killer=$!
-system --cgroup "$group" -d 20
+system --cgroup "$group" -d "$(lasting 20)"
 status=$?
 wait "$killer"
 why=''
