@@ -68,11 +68,13 @@ int main(int argc, char **argv)
 END
 gcc -O2 -g -o waiter waiter.c || exit 1
 
-# The value of an expression over the rows of the first point's table.
+# The value of an expression over the rows of the first point's table: those that experiments tried, and
+# all of them, with those that have a slope alone.
 rows() {
 	"$COZBPF" report --json profile.jsonl 2>/dev/null | python3 -c '
 import json, sys
-rows = json.load(sys.stdin)["points"][0]["lines"]
+every = json.load(sys.stdin)["points"][0]["lines"]
+rows = [r for r in every if r["experiments"]]
 print(eval(sys.argv[1]))' "$1"
 }
 
@@ -120,7 +122,7 @@ done
 
 no_waits() {
 	profile_waiter --what on-cpu -- || why+=" status $?;"
-	[ "$(rows 'not any(r["wait"] for r in rows)')" = True ] || why+=" rows $(rows '[r["selected"] for r in rows]');"
+	[ "$(rows 'rows != [] and not any(r["wait"] for r in every)')" = True ] || why+=" rows $(rows '[r["selected"] for r in every]');"
 }
 tried no_waits
 verdict 'without waits' "$why" out err

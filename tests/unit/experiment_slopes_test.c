@@ -100,7 +100,7 @@ static void run_for(uint64_t seconds, double share)
 	fake_init(&fake);
 	if (share > 0) {
 		options.slopes = slopes_seen;
-		options.slopes_time = (struct slopes_time){share, 500 * MSEC};
+		options.slopes_time = (struct slopes_time){share, 500 * MSEC, 0};
 	} else {
 		options.slopes = NULL;
 	}

@@ -174,18 +174,21 @@ static int add_slopes(const struct profile *p, struct parts *parts, struct analy
 	return 0;
 }
 
-/* Lines without a slope last, by what experiments say of them. */
-static int by_slope(const void *a, const void *b)
+/* What a little of the line is worth, as far as that is known. Where threads wait has no slope, but
+ * experiments. */
+static double worth_of(const struct analysis_line *l)
+{
+	return isfinite(l->slope.effect)  ? l->slope.effect
+	       : isfinite(l->curve.slope) ? l->curve.slope
+	       : isfinite(l->best_effect) ? l->best_effect
+					  : -INFINITY;
+}
+
+static int by_worth(const void *a, const void *b)
 {
 	const struct analysis_line *x = a, *y = b;
-	double sx = x->slope.effect, sy = y->slope.effect;
+	double sx = worth_of(x), sy = worth_of(y);
 
-	if (isnan(sx) != isnan(sy))
-		return isnan(sx) ? 1 : -1;
-	if (isnan(sx)) {
-		sx = isnan(x->best_effect) ? -1 : x->best_effect;
-		sy = isnan(y->best_effect) ? -1 : y->best_effect;
-	}
 	if (sx != sy)
 		return sx < sy ? 1 : -1;
 	return strcmp(x->selected, y->selected);
@@ -258,7 +261,7 @@ static int add_point(const struct profile *p, size_t first, struct analysis *a)
 	if (r == 0)
 		r = add_slopes(p, &parts, point);
 	if (r == 0 && point->n_lines)
-		qsort(point->lines, point->n_lines, sizeof(*point->lines), by_slope);
+		qsort(point->lines, point->n_lines, sizeof(*point->lines), by_worth);
 	return r;
 }
 

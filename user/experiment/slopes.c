@@ -159,6 +159,8 @@ static int tell(const struct slopes *s, const struct backend_slopes *b, struct t
 	for (unsigned int kind = 1; r == 0 && kind < WAIT_KINDS; kind++) {
 		char name[32];
 
+		if (!(s->time.waits >> kind & 1))
+			continue;
 		(void)snprintf(name, sizeof(name), "[%s]", wait_name(kind));
 		r = add_text(t, b->wait_ns[kind], name);
 	}

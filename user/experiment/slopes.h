@@ -16,10 +16,12 @@ struct tally;
 typedef int (*slopes_sink)(void *arg, const struct profile_slopes *s);
 
 /* How much of the time windows take: this share, from the first call of slopes_step on, and before
- * all others @first_ns. A share of 1 leaves nothing for experiments. */
+ * all others @first_ns. A share of 1 leaves nothing for experiments. Beside lines they tell of the
+ * kinds of waits in @waits, a bit each (base/waits.h). */
 struct slopes_time {
 	double share;
 	uint64_t first_ns;
+	unsigned int waits;
 };
 
 /* -ENOMEM, -EOPNOTSUPP: the backend has no slopes. @t is the caller's: the lines with
