@@ -243,7 +243,7 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 		else
 			count_sample(code, weight);
 	}
-	sampled_count(weight);
+	sampled_count(weight, &t->vector, now);
 	if (config.inclusive)
 		slope_tick_chain(&t->vector, code, spacings[cpu_index()], now);
 	else

@@ -4,7 +4,7 @@
  * named in a program or library that nothing else is known of. */
 #pragma once
 
-#include "bpf/maps.h"
+#include "bpf/slopes.h"
 
 struct abi_sampled sampled __weak SEC(".bss") = {};
 
@@ -65,7 +65,8 @@ static __always_inline void sampled_begin(void)
 }
 
 struct sampled_visit {
-	u64 points, weight;
+	u64 points, weight, now;
+	struct abi_vector *vector;
 };
 
 static long sampled_visit_step(u32 i, struct sampled_visit *v)
@@ -82,17 +83,19 @@ static long sampled_visit_step(u32 i, struct sampled_visit *v)
 	p = bpf_map_lookup_elem(&points, &point);
 	if (p)
 		ADD(p->visits, v->weight);
+	if (slope_window())
+		slope_visit(v->vector, point, v->now);
 	return 0;
 }
 
-/* After the walk. */
-static __always_inline void sampled_count(u64 weight)
+/* After the walk. S6: who is found in the place, at the time of the sample, is where it is. */
+static __always_inline void sampled_count(u64 weight, struct abi_vector *vector, u64 now)
 {
 	u32 zero = 0;
 	u64 *points = config.has_sampled ? bpf_map_lookup_elem(&sampled_here, &zero) : NULL;
 
 	if (points && *points) {
-		struct sampled_visit v = {*points, weight};
+		struct sampled_visit v = {*points, weight, now, vector};
 
 		bpf_loop(*(volatile u64 *)&sampled.n, sampled_visit_step, &v, 0);
 	}

@@ -53,6 +53,15 @@ in_turn() {
 tried in_turn
 verdict 'lines in turn' "$why" err complaint
 
+# Samples as visits, where to count those would cost too much.
+by_samples() {
+	mapfile -t command < <(handover 1 3)
+	profiled --slopes-only -p progress=sampled:work_b -- "${command[@]}" || why+=" status $?;"
+	judge 'a > 0.1 and 1.3 < a / b < 1.75'
+}
+tried by_samples
+verdict 'at samples of a function' "$why" err complaint
+
 # With a queue between, the faster one is worth nothing.
 side_by_side() {
 	mapfile -t command < <(handover 8 3)

@@ -32,15 +32,16 @@ static void begin(struct text *t)
 }
 
 static unsigned int seen = 10;
+static const char *name_of_point = "done";
 
 static void window(struct text *t, size_t n, unsigned long long time, unsigned long long own,
 		   const char *places)
 {
 	(void)fprintf(t->f,
-		      "{\"type\":\"slopes\",\"point\":\"done\",\"began\":%zu,\"length\":%llu,"
+		      "{\"type\":\"slopes\",\"point\":\"%s\",\"began\":%zu,\"length\":%llu,"
 		      "\"seen\":%u,\"visits\":10,\"time_ns\":%llu,\"own_ns\":%llu,"
 		      "\"places\":\"%s\"}\n",
-		      n + 1, 250 * MS, seen, time, own, places);
+		      name_of_point, n + 1, 250 * MS, seen, time, own, places);
 }
 
 static void analysed(struct text *t, struct profile *p, struct analysis *a)
@@ -155,6 +156,34 @@ static void windows_without_the_line_do_not_count(void **state)
 	end(&t, &p, &a);
 }
 
+/* A window has a record of each point, one after the other. */
+static void points_have_visits_of_their_own(void **state)
+{
+	struct text t = {0};
+	struct profile p;
+	struct analysis a;
+
+	(void)state;
+	begin(&t);
+	for (size_t i = 0; i < 2; i++) {
+		name_of_point = "done";
+		seen = 10;
+		window(&t, i, 500 * MS, 0, "250000000\\ta.c:1\\n");
+		name_of_point = "other";
+		seen = 3;
+		window(&t, i, 500 * MS, 0, "100000000\\ta.c:1\\n");
+		window(&t, i, 500 * MS, 0, "200000000\\ta.c:2\\n");
+	}
+	name_of_point = "done";
+	seen = 10;
+	analysed(&t, &p, &a);
+	assert_int_equal(a.n_points, 2);
+	assert_int_equal(a.points[0].visits, 20);
+	assert_int_equal(a.points[1].visits, 6);
+	near(a.points[1].lines[0].slope.effect, 0.4);
+	end(&t, &p, &a);
+}
+
 /* What is no place is left out, whatever a file says. */
 static void hostile_places(void **state)
 {
@@ -218,6 +247,7 @@ int main(void)
 		cmocka_unit_test(sums_are_divided_by_sums),
 		cmocka_unit_test(intervals_hold),
 		cmocka_unit_test(windows_without_the_line_do_not_count),
+		cmocka_unit_test(points_have_visits_of_their_own),
 		cmocka_unit_test(hostile_places),
 		cmocka_unit_test(before_and_after),
 	};

@@ -239,6 +239,7 @@ static int add_point(const struct profile *p, size_t first, struct analysis *a)
 {
 	_cleanup_(parts_free) struct parts parts = {0};
 	struct analysis_point *point = point_named(a, p->slopes[first].point);
+	const struct profile_slopes *last = NULL;
 	bool alone;
 	double own = 0, time = 0;
 	int r = point ? 0 : -ENOMEM;
@@ -254,8 +255,10 @@ static int add_point(const struct profile *p, size_t first, struct analysis *a)
 		r = take_record(p, i, a, &parts);
 		own += (double)s->own_ns;
 		time += (double)s->time_ns;
-		if (alone && (i == first || s->began != p->slopes[i - 1].began))
+		/* A long list of places has several records. */
+		if (alone && (!last || last->began != s->began))
 			point->visits += s->seen;
+		last = s;
 	}
 	point->self_share = time > 0 ? own / time : NAN;
 	if (r == 0)

@@ -154,14 +154,10 @@ bool run_wants_slopes(const struct run *r)
 {
 	const struct run_options *o = &r->options;
 	bool bursts = (o->duty > 0 && o->duty < 1) || o->most_slowdown > 0;
-	size_t able = 0;
 
 	if (o->slopes_only)
 		return true;
-	for (size_t i = 0; i < o->n_points; i++)
-		able += o->points[i].kind != POINT_SAMPLED_LINE &&
-			o->points[i].kind != POINT_SAMPLED_FUNCTION;
-	return able > 2 * o->n_latencies && o->sync == RUN_SYNC_SCHED && !o->fixed_line &&
+	return o->n_points > 2 * o->n_latencies && o->sync == RUN_SYNC_SCHED && !o->fixed_line &&
 	       !o->runs && !bursts && !r->purpose->slows;
 }
 

@@ -72,6 +72,7 @@ int session_slopes_begin(struct session *s, const struct backend_place *places, 
 			.hi = places[i].at.hi,
 			.entry = (unsigned int)(ABI_ENTRY_FIRST + places[i].place)};
 	c->n_places[window & 1] = (unsigned int)n;
+	points_update_sampled(&s->points);
 	r = read_run(s, &s->window_run_ns, &s->window_ticked_ns);
 	if (r < 0)
 		return r;
@@ -120,7 +121,7 @@ int session_slopes(struct session *s, size_t point, struct backend_slopes *ret)
 	if (!all)
 		return -ENOMEM;
 	/* No event of their own brings visits of the others here. */
-	if (!p->probed || p->is_sampled || p->latency)
+	if (!p->probed || p->latency)
 		return 0;
 	if (bpf_map_lookup_elem(bpf_map__fd(s->skel->maps.slopes), &key, all) < 0)
 		return -errno;
