@@ -88,7 +88,7 @@ static __always_inline void leave(struct task_struct *prev, struct abi_cpu *c, b
 	if (!t->wait.came)
 		c->local = passed ? before : local;
 	t->wait.came = 0;
-	slope_leave(&t->vector, t->wait.from_outside);
+	slope_leave(&t->vectors, t->wait.from_outside);
 	if (!runnable && !pays_in_shim)
 		t->wait.last_wake_external = 0;
 	if (!runnable)
@@ -185,7 +185,7 @@ static __always_inline void enter(struct task_struct *next, struct abi_cpu *c, u
 	if (t->wait.runnable_at && !paying) {
 		bool behind = c->scope_left > t->wait.runnable_at;
 
-		slope_got_cpu(&t->vector, behind, t->wait.runnable_at, now);
+		slope_got_cpu(&t->vectors, behind, t->wait.runnable_at, now);
 		if (behind)
 			t->wait.from_outside = 0;
 	}
@@ -230,12 +230,12 @@ static __always_inline void slope_woken(struct thread *w, const struct on_behalf
 {
 	struct thread *k = acts_for ? NULL : thread_get(current);
 	u64 item = acts_for ? acts_for->item : 0;
-	struct abi_vector *v = item ? bpf_map_lookup_elem(&queued_vectors, &item) : NULL;
+	struct abi_vectors *v = item ? bpf_map_lookup_elem(&queued_vectors, &item) : NULL;
 
 	if (k)
-		slope_take(&w->vector, &k->vector);
+		slope_take(&w->vectors, &k->vectors);
 	else if (v)
-		slope_take(&w->vector, v);
+		slope_take(&w->vectors, v);
 }
 
 SEC("tp_btf/sched_waking")
@@ -296,7 +296,7 @@ int BPF_PROG(edge_waking, struct task_struct *p)
 		wait_ended(w, current, by_task, blocked_at, now);
 		w->wait.from_outside = 1;
 		if (slope_window())
-			slope_waited(&w->vector, wait_kind(w, p, current, by_task), blocked_at,
+			slope_waited(&w->vectors, wait_kind(w, p, current, by_task), blocked_at,
 				     now);
 		return 0;
 	}
@@ -352,7 +352,7 @@ int BPF_PROG(edge_newtask, struct task_struct *p, u64 clone_flags)
 	if (!parent)
 		return 0;
 	child->maker = current->pid;
-	slope_take(&child->vector, &parent->vector);
+	slope_take(&child->vectors, &parent->vectors);
 	if (active)
 		thread_enter(parent, epoch);
 	expected_receive(child, parent);

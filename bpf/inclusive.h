@@ -156,7 +156,7 @@ __noinline int chain_selected(u64 epoch, u32 n)
 
 /* S1 where a sample belongs to all of its call chain: to each entry once. @n: how many sites
  * chain_here has. */
-__noinline int slope_tick_chain(struct abi_vector *v, u32 n, u64 distance, u64 begun)
+__noinline int slope_tick_chain(struct abi_vectors *v, u32 n, u64 distance, u64 begun)
 {
 	struct abi_chain *c;
 	u64 window = slope_window(), seen = 0;
@@ -167,10 +167,10 @@ __noinline int slope_tick_chain(struct abi_vector *v, u32 n, u64 distance, u64 b
 	c = bpf_map_lookup_elem(&chain_here, &zero);
 	if (!c)
 		return 0;
-	vector_enter(v, window);
+	slope_enter(v);
 	distance = slope_ticks(v, distance, begun);
 	if (!n)
-		vector_add(v, ABI_ENTRY_REST, distance);
+		slope_add(v, ABI_ENTRY_REST, distance);
 	for (u32 i = 0; i < ABI_CHAIN_SITES; i++) {
 		u32 entry;
 
@@ -178,7 +178,7 @@ __noinline int slope_tick_chain(struct abi_vector *v, u32 n, u64 distance, u64 b
 			break;
 		entry = index_below(slope_entry(c->sites[i], window), ABI_ENTRIES);
 		if (!(seen >> entry & 1))
-			vector_add(v, entry, distance);
+			slope_add(v, entry, distance);
 		seen |= 1ULL << entry;
 	}
 	return 0;

@@ -23,9 +23,13 @@
  * over its smoothed one (latency_woken).
  *
  * Local starts anew with each experiment (R7), and speedups differ: only an interval that lies in
- * one experiment has a length. */
+ * one experiment has a length.
+ *
+ * In windows between experiments it is found out what intervals are made of, by how long they are:
+ * one at a time is followed, from its begin to its end (slopes.h). */
 #pragma once
 
+#include "bpf/slopes.h"
 #include "bpf/thread.h"
 #include "shared/latency.h"
 
@@ -38,7 +42,8 @@ struct latency_key {
 };
 
 struct latency_begin {
-	u64 epoch; /* 0: no experiment ran */
+	u64 epoch;  /* 0: no experiment ran */
+	u64 window; /* of slopes; 0: none was open */
 	u64 ns;
 	s64 local, expected;
 	u64 tid;
@@ -59,6 +64,16 @@ struct {
 	__type(key, u32);
 	__type(value, struct abi_latency);
 } latencies __weak SEC(".maps");
+
+/* What those that were followed were made of; the classes of a latency point follow each other. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, ABI_MAX_LATENCIES *ABI_CLASSES);
+	__type(key, u32);
+	__type(value, struct abi_slopes);
+} interval_slopes __weak SEC(".maps");
+
+struct abi_latency_bounds latency_bounds[ABI_MAX_LATENCIES] __weak SEC(".bss") = {};
 
 /* What is learnt of intervals, for better guesses. */
 struct latency_shares {
@@ -159,8 +174,65 @@ static __always_inline void latency_waited(struct thread *t, s64 ns)
 		ADD(t->smooth.exec, -ns);
 }
 
+static __always_inline u64 latency_tgid(const struct latency_key *key)
+{
+	return (u64)key->tgid << 32 | key->latency;
+}
+
+static __always_inline bool latency_is_followed(const struct latency_key *key)
+{
+	return *(volatile u64 *)&slope_interval.number && slope_interval.value == key->value &&
+	       slope_interval.tgid_latency == latency_tgid(key);
+}
+
+static __always_inline void latency_unfollow(void)
+{
+	*(volatile u64 *)&slope_interval.number = 0;
+	*(volatile u64 *)&slope_interval.busy = 0;
+}
+
+/* The next interval that begins, once the one before has ended; of one latency point in each
+ * window. */
+static __always_inline void latency_follow(const struct latency_key *key)
+{
+	if (key->latency != slope_window() % n_latencies)
+		return;
+	if (latency_is_followed(key))
+		latency_unfollow();
+	if (slope_interval.busy || __sync_val_compare_and_swap(&slope_interval.busy, 0, 1))
+		return;
+	slope_interval.value = key->value;
+	slope_interval.tgid_latency = latency_tgid(key);
+	slope_interval.begun_ns = bpf_ktime_get_ns();
+	*(volatile u64 *)&slope_interval.number = ++slope_interval.last_number;
+}
+
+/* One of @length ns has ended where @v is. A global function: it is verified once. */
+__weak __noinline int latency_made_of(struct abi_vectors *v, u32 latency, u64 length)
+{
+	const struct abi_latency_bounds *bounds =
+		&latency_bounds[latency & (ABI_MAX_LATENCIES - 1)];
+	struct abi_slopes *s;
+	u32 key = latency * ABI_CLASSES;
+
+	_Static_assert((ABI_MAX_LATENCIES & (ABI_MAX_LATENCIES - 1)) == 0,
+		       "a mask bounds the index");
+	for (int i = 0; i < ABI_CLASSES - 1; i++)
+		key += length > bounds->ns[i];
+	s = bpf_map_lookup_elem(&interval_slopes, &key);
+	if (!v || !s)
+		return 0;
+	slope_enter(v);
+	slope_sums_enter(s, slope_window());
+	s->seen++;
+	slope_sum(s, &v->since[ABI_SINCE_BEGIN], length);
+	return 0;
+}
+
+/* @v: the thread's vectors if a window is open, else NULL; so in latency_closes. */
 static __always_inline void latency_opens(struct abi_latency *l, struct latency_key *key,
-					  struct thread *t, u32 tid, u64 epoch)
+					  struct thread *t, u32 tid, u64 epoch,
+					  struct abi_vectors *v)
 {
 	struct latency_begin b = {}, *open = bpf_map_lookup_elem(&begins, key);
 
@@ -174,6 +246,9 @@ static __always_inline void latency_opens(struct abi_latency *l, struct latency_
 		latency_mark(t, epoch, b.ns);
 		b.tid = tid;
 		b.smooth = t->smooth;
+	} else if (v) {
+		b.window = slope_window();
+		b.ns = bpf_ktime_get_ns();
 	}
 	if (open) {
 		*open = b;
@@ -183,19 +258,26 @@ static __always_inline void latency_opens(struct abi_latency *l, struct latency_
 	} else {
 		ADD(l->opened, 1);
 	}
+	if (v)
+		latency_follow(key);
 }
 
 static __always_inline void latency_closes(struct abi_latency *l, struct latency_key *key,
-					   struct thread *t, u32 tid, u64 epoch, u64 now)
+					   struct thread *t, u32 tid, u64 epoch, u64 now,
+					   struct abi_vectors *v)
 {
 	const struct abi_setup *setup = &control.setups[(epoch >> 1) & 1];
 	struct latency_shares *learnt = bpf_map_lookup_elem(&shares, &key->latency);
 	struct latency_begin *b = bpf_map_lookup_elem(&begins, key);
-	s64 length;
+	s64 length = -1;
 	u32 bucket;
 
 	if (t)
 		latency_mark(t, epoch, now);
+	if (v && latency_is_followed(key)) {
+		latency_made_of(v, key->latency, now - slope_interval.begun_ns);
+		latency_unfollow();
+	}
 	if (!b) {
 		ADD(l->unmatched, 1);
 		return;
@@ -209,21 +291,27 @@ static __always_inline void latency_closes(struct abi_latency *l, struct latency
 			length = smooth_length(&t->smooth, &b->smooth, b->ns, b->tid == tid, length,
 					       setup->speedup_q16, learnt->of,
 					       setup->intervals[0].lo);
-		bucket = histogram_bucket(length > 0 ? (u64)length : 0);
-		if (bucket < HISTOGRAM_BUCKETS)
-			ADD(l->buckets[bucket], 1);
+		length = length > 0 ? length : 0;
 	} else if (t) {
 		ADD(l->crossed, 1);
+	} else if (v && b->window == slope_window()) {
+		length = (s64)(now - b->ns);
+	}
+	if (length >= 0) {
+		bucket = histogram_bucket((u64)length);
+		if (bucket < HISTOGRAM_BUCKETS)
+			ADD(l->buckets[bucket], 1);
 	}
 	bpf_map_delete_elem(&begins, key);
 	ADD(l->closed, 1);
 }
 
 /* A visit of point @i at @now. @regs: where the point has a function's arguments, else NULL. @t:
- * the visitor with its payments folded in, NULL while no experiment runs. */
+ * the visitor with its payments folded in, NULL while no experiment runs. @v: its vectors if a
+ * window of slopes is open, else NULL. */
 static __always_inline void latency_visit(u32 i, struct task_struct *task,
 					  const struct pt_regs *regs, struct thread *t, u64 epoch,
-					  u64 now)
+					  u64 now, struct abi_vectors *v)
 {
 	const struct abi_latency_role *role = &latency_roles[i & (ABI_MAX_POINTS - 1)];
 	struct latency_key key = {};
@@ -243,9 +331,9 @@ static __always_inline void latency_visit(u32 i, struct task_struct *task,
 		key.value = (u32)task->pid;
 	}
 	if (role->is_end)
-		latency_closes(l, &key, t, task->pid, epoch, now);
+		latency_closes(l, &key, t, task->pid, epoch, now, v);
 	else
-		latency_opens(l, &key, t, task->pid, epoch);
+		latency_opens(l, &key, t, task->pid, epoch, v);
 }
 
 static long latency_forget(u32 i, u32 *tid)
@@ -255,6 +343,8 @@ static long latency_forget(u32 i, u32 *tid)
 
 	if (bpf_map_delete_elem(&begins, &key))
 		return 0;
+	if (latency_is_followed(&key))
+		latency_unfollow();
 	l = bpf_map_lookup_elem(&latencies, &key.latency);
 	if (l) {
 		ADD(l->unended, 1);

@@ -99,8 +99,8 @@ struct thread {
 	u32 maker; /* the thread that made it */
 	u32 polls; /* io_uring's polling thread: it looks for requests, and cannot be waited for */
 	u32 zero;
-	struct smooth smooth;	  /* with latency points only */
-	struct abi_vector vector; /* bpf/slopes.h */
+	struct smooth smooth;	    /* with latency points only */
+	struct abi_vectors vectors; /* bpf/slopes.h */
 };
 
 struct {

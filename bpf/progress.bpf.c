@@ -20,6 +20,7 @@ static __always_inline void visit_whole(struct task_struct *task, u32 i, const s
 {
 	u64 epoch = *(volatile u64 *)&control.epoch, now, settled;
 	struct abi_point *p = bpf_map_lookup_elem(&points, &i);
+	struct abi_vectors *v = NULL;
 	struct thread *t;
 
 	if (!p) {
@@ -29,16 +30,17 @@ static __always_inline void visit_whole(struct task_struct *task, u32 i, const s
 	if (!regs && visit_is_ours(task, epoch))
 		return;
 	ADD(p->visits, 1);
-	if (slope_window()) {
-		t = thread_get(task);
-		if (t)
-			slope_visit(&t->vector, i, bpf_ktime_get_ns());
-	}
 	if (!n_latencies && p->epoch == epoch && p->visits - p->first_visits >= ABI_POINT_MANY &&
 	    p->visits % ABI_POINT_SKIP)
 		return;
 	if (!experiment_active(epoch)) {
-		latency_visit(i, task, regs, NULL, epoch, 0);
+		t = slope_window() ? thread_get(task) : NULL;
+		if (t)
+			v = &t->vectors;
+		now = v ? bpf_ktime_get_ns() : 0;
+		latency_visit(i, task, regs, NULL, epoch, now, v);
+		if (v)
+			slope_visit(v, i, now);
 		return;
 	}
 	t = thread_get(task);
@@ -62,7 +64,7 @@ static __always_inline void visit_whole(struct task_struct *task, u32 i, const s
 	}
 	p->last_ns = now;
 	p->last_local = t->clock.local;
-	latency_visit(i, task, regs, t, epoch, now);
+	latency_visit(i, task, regs, t, epoch, now, NULL);
 }
 
 /* A kernel that preempts itself can do so in probes' programs. A second thread that comes by on

@@ -243,11 +243,11 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 		else
 			count_sample(code, weight);
 	}
-	sampled_count(weight, &t->vector, now);
+	sampled_count(weight, &t->vectors, now);
 	if (config.inclusive)
-		slope_tick_chain(&t->vector, code, spacings[cpu_index()], now);
+		slope_tick_chain(&t->vectors, code, spacings[cpu_index()], now);
 	else
-		slope_tick(&t->vector, code, spacings[cpu_index()], now);
+		slope_tick(&t->vectors, code, spacings[cpu_index()], now);
 	if (!experiment_active(epoch))
 		return 0;
 	in_line = code && (config.inclusive ? chain_selected(epoch, code) : selected(setup, code));

@@ -66,7 +66,7 @@ static __always_inline void sampled_begin(void)
 
 struct sampled_visit {
 	u64 points, weight, now;
-	struct abi_vector *vector;
+	struct abi_vectors *vectors;
 };
 
 static long sampled_visit_step(u32 i, struct sampled_visit *v)
@@ -84,18 +84,18 @@ static long sampled_visit_step(u32 i, struct sampled_visit *v)
 	if (p)
 		ADD(p->visits, v->weight);
 	if (slope_window())
-		slope_visit(v->vector, point, v->now);
+		slope_visit(v->vectors, point, v->now);
 	return 0;
 }
 
 /* After the walk. S6: who is found in the place, at the time of the sample, is where it is. */
-static __always_inline void sampled_count(u64 weight, struct abi_vector *vector, u64 now)
+static __always_inline void sampled_count(u64 weight, struct abi_vectors *vectors, u64 now)
 {
 	u32 zero = 0;
 	u64 *points = config.has_sampled ? bpf_map_lookup_elem(&sampled_here, &zero) : NULL;
 
 	if (points && *points) {
-		struct sampled_visit v = {*points, weight, now, vector};
+		struct sampled_visit v = {*points, weight, now, vectors};
 
 		bpf_loop(*(volatile u64 *)&sampled.n, sampled_visit_step, &v, 0);
 	}

@@ -11,8 +11,14 @@
  * Miller, ICDCS 1988; online: Hollingsworth, SIGMETRICS 1996), and that its derivative can be
  * carried along one run is infinitesimal perturbation analysis (Ho and Cao, JOTA 40, 1983).
  *
- * All D begin at 0 in each window of some tenths of a second. Nothing here takes a lock: a vector
- * is written by the CPU that runs its thread, or by the waker of a thread that is blocked. */
+ * All D begin at 0 in each window of some tenths of a second. Of a latency point one interval at a
+ * time is a window of its own, in which each thread has a second vector: what it has at the
+ * interval's end is what the interval was made of, whichever threads did it. So what the thread
+ * that ends it owes to events before the begin is no part of it: threads that do not meet have
+ * nothing to do with each other's D, and a lock's holder that a request meets has one of its own.
+ *
+ * Nothing here takes a lock: a vector is written by the CPU that runs its thread, or by the waker
+ * of a thread that is blocked. */
 #pragma once
 
 #include "bpf/maps.h"
@@ -21,7 +27,9 @@
 struct abi_slopes_control slopes_control __weak SEC(".bss") = {};
 
 /* What the thread in scope that left a CPU last had then (S3). */
-struct abi_vector slope_cpus[ABI_MAX_CPUS] __weak SEC(".bss") = {};
+struct abi_vectors slope_cpus[ABI_MAX_CPUS] __weak SEC(".bss") = {};
+
+struct abi_slope_interval slope_interval __weak SEC(".bss") = {};
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -42,6 +50,16 @@ struct {
 static __always_inline u64 slope_window(void)
 {
 	return config.slopes ? *(volatile u64 *)&slopes_control.window : 0;
+}
+
+/* The window that vectors since @since begin at 0 in; 0: none is open. */
+static __always_inline u64 slope_number(int since)
+{
+	u64 window = slope_window();
+
+	if (since == ABI_SINCE_WINDOW || !window)
+		return window;
+	return n_latencies ? *(volatile u64 *)&slope_interval.number : 0;
 }
 
 /* Which entry the place at @code has: the last interval that begins at or before it. */
@@ -70,110 +88,139 @@ __weak __noinline u32 slope_entry(u64 code, u64 window)
 /* Of all ticks of each CPU that found threads in scope: what they stood for, ns, ever. */
 abi_u64 slope_ticked[ABI_MAX_CPUS * ABI_TICKED_STEP] __weak SEC(".bss") = {};
 
+static __always_inline void slope_add(struct abi_vectors *v, u32 entry, u64 ns)
+{
+	for (int i = 0; i < ABI_SINCES; i++)
+		if (slope_number(i))
+			vector_add(&v->since[i], entry, ns);
+}
+
+static __always_inline void slope_enter(struct abi_vectors *v)
+{
+	for (int i = 0; i < ABI_SINCES; i++)
+		if (slope_number(i))
+			vector_enter(&v->since[i], slope_number(i));
+}
+
 /* S7, for a tick that began at @begun and stands for @distance: the interrupt, as calibrated, and
  * what its program does are ours. Returns the rest, which is the place's. */
-static __always_inline u64 slope_ticks(struct abi_vector *v, u64 distance, u64 begun)
+static __always_inline u64 slope_ticks(struct abi_vectors *v, u64 distance, u64 begun)
 {
 	u64 own = control.tick_ns + bpf_ktime_get_ns() - begun;
 
 	own = own < distance ? own : distance;
 	slope_ticked[index_below(cpu_index() * ABI_TICKED_STEP, ABI_MAX_CPUS * ABI_TICKED_STEP)] +=
 		distance;
-	vector_add(v, ABI_ENTRY_OWN, own);
+	slope_add(v, ABI_ENTRY_OWN, own);
 	return distance - own;
 }
 
 /* S1, for a sample in the place @code (0: in none) of the current thread. Each stands for the mean
  * distance of this CPU's ticks, not for what the thread has executed since its last one: so D is
  * never late. */
-static __always_inline void slope_tick(struct abi_vector *v, u64 code, u64 distance, u64 begun)
+static __always_inline void slope_tick(struct abi_vectors *v, u64 code, u64 distance, u64 begun)
 {
 	u64 window = slope_window(), ns;
 
 	if (!window)
 		return;
-	vector_enter(v, window);
+	slope_enter(v);
 	ns = slope_ticks(v, distance, begun);
-	vector_add(v, code ? index_below(slope_entry(code, window), ABI_ENTRIES) : ABI_ENTRY_REST,
-		   ns);
+	slope_add(v, code ? index_below(slope_entry(code, window), ABI_ENTRIES) : ABI_ENTRY_REST,
+		  ns);
 }
 
 /* S2 and S4: @w goes on where @k is. */
-static __always_inline void slope_take(struct abi_vector *w, struct abi_vector *k)
+static __always_inline void slope_take(struct abi_vectors *w, struct abi_vectors *k)
 {
-	u64 window = slope_window();
-
-	if (window)
-		vector_take(w, k, window);
+	for (int i = 0; i < ABI_SINCES; i++)
+		if (slope_number(i))
+			vector_take(&w->since[i], &k->since[i], slope_number(i));
 }
 
 /* How much of the time from @from to @now is in the window. */
-static __always_inline u64 slope_since(u64 from, u64 now)
+static __always_inline u64 slope_since(int since, u64 from, u64 now)
 {
-	u64 begun = slopes_control.begun_ns;
+	u64 begun = since == ABI_SINCE_WINDOW ? slopes_control.begun_ns : slope_interval.begun_ns;
 
 	from = from > begun ? from : begun;
 	return now > from ? now - from : 0;
 }
 
 /* S5: something outside of the scope ended a wait of @kind that began at @from. */
-static __always_inline void slope_waited(struct abi_vector *w, u32 kind, u64 from, u64 now)
+static __always_inline void slope_waited(struct abi_vectors *w, u32 kind, u64 from, u64 now)
 {
-	vector_enter(w, slope_window());
-	vector_add(w, index_below(ABI_ENTRY_WAITS + kind, ABI_ENTRIES), slope_since(from, now));
+	u32 entry = index_below(ABI_ENTRY_WAITS + kind, ABI_ENTRIES);
+
+	slope_enter(w);
+	for (int i = 0; i < ABI_SINCES; i++)
+		if (slope_number(i))
+			vector_add(&w->since[i], entry, slope_since(i, from, now));
 }
 
 /* A global function: it is verified once. */
-__weak __noinline int slope_pass(struct abi_vector *v, u64 window)
+__weak __noinline int slope_pass(struct abi_vector *v, u32 since, u64 window)
 {
 	if (v)
-		vector_pass(&slope_cpus[cpu_index()], v, window);
+		vector_pass(&slope_cpus[cpu_index()].since[since & 1], v, window);
+	_Static_assert(ABI_SINCES == 2, "a mask bounds the index");
 	return 0;
 }
 
 /* A thread in scope leaves this CPU. */
-static __always_inline void slope_leave(struct abi_vector *v, bool passes)
+static __always_inline void slope_leave(struct abi_vectors *v, bool passes)
 {
-	u64 window = slope_window();
+	for (int i = 0; i < ABI_SINCES; i++) {
+		u64 window = slope_number(i);
 
-	if (!window)
-		return;
-	if (passes)
-		slope_pass(v, window);
-	else
-		vector_take(&slope_cpus[cpu_index()], v, window);
+		if (window && passes)
+			slope_pass(&v->since[i], i, window);
+		else if (window)
+			vector_take(&slope_cpus[cpu_index()].since[i], &v->since[i], window);
+	}
 }
 
 /* S3: @w gets this CPU, for which it waited since @from. @behind: a thread in scope had it
  * meanwhile. */
-static __always_inline void slope_got_cpu(struct abi_vector *w, bool behind, u64 from, u64 now)
+static __always_inline void slope_got_cpu(struct abi_vectors *w, bool behind, u64 from, u64 now)
 {
-	u64 window = slope_window();
+	for (int i = 0; i < ABI_SINCES; i++)
+		if (slope_number(i))
+			vector_got_cpu(&w->since[i], &slope_cpus[cpu_index()].since[i], behind,
+				       slope_since(i, from, now), slope_number(i));
+}
 
-	if (window)
-		vector_got_cpu(w, &slope_cpus[cpu_index()], behind, slope_since(from, now), window);
+/* Adds what @v has to @s, for a visit or an interval of @length ns. */
+static __always_inline void slope_sum(struct abi_slopes *s, const struct abi_vector *v, u64 length)
+{
+	s->visits++;
+	s->time += length;
+	for (int i = 0; i < ABI_ENTRIES; i++)
+		s->sum[i] += v->d[i];
+}
+
+static __always_inline void slope_sums_enter(struct abi_slopes *s, u64 window)
+{
+	if (s->window == window)
+		return;
+	__builtin_memset(s, 0, sizeof(*s));
+	s->window = window;
 }
 
 /* S6, and S7 for the visit itself. A global function: it is verified once. */
-__weak __noinline int slope_visit(struct abi_vector *v, u32 point, u64 now)
+__weak __noinline int slope_visit(struct abi_vectors *v, u32 point, u64 now)
 {
 	struct abi_slopes *s = bpf_map_lookup_elem(&slopes, &point);
 	u64 window = slope_window(), begun = slopes_control.begun_ns;
 
 	if (!v || !s || !window || now <= begun)
 		return 0;
-	vector_enter(v, window);
-	if (s->window != window) {
-		__builtin_memset(s, 0, sizeof(*s));
-		s->window = window;
-	}
+	slope_enter(v);
+	slope_sums_enter(s, window);
 	s->seen++;
 	if (s->seen > ABI_POINT_MANY && s->seen % ABI_POINT_SKIP)
 		return 0;
-	s->visits++;
-	s->time += now - begun;
-	for (int i = 0; i < ABI_ENTRIES; i++)
-		s->sum[i] += v->d[i];
-	vector_add(v, ABI_ENTRY_OWN, slopes_control.visit_ns[index_below(point, ABI_MAX_POINTS)]);
+	slope_sum(s, &v->since[ABI_SINCE_WINDOW], now - begun);
+	slope_add(v, ABI_ENTRY_OWN, slopes_control.visit_ns[index_below(point, ABI_MAX_POINTS)]);
 	return 0;
 }

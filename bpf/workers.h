@@ -29,12 +29,12 @@ struct {
 	__type(value, struct on_behalf);
 } queued SEC(".maps");
 
-/* By the same address, the thread's vector then (S2). One entry where there are no slopes. */
+/* By the same address, the thread's vectors then (S2). One entry where there are no slopes. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, MAX_QUEUED);
 	__type(key, u64);
-	__type(value, struct abi_vector);
+	__type(value, struct abi_vectors);
 } queued_vectors SEC(".maps");
 
 /* What a worker executes, if a thread in scope queued it; else .tid is 0. */
@@ -82,7 +82,7 @@ int BPF_PROG(edge_queue, int cpu, void *pool, void *item)
 	bool by_task = in_task_context(ctx, current);
 	u64 key = (u64)item, epoch = *(volatile u64 *)&control.epoch;
 	const struct on_behalf *chain;
-	struct abi_vector *vector;
+	struct abi_vectors *vectors;
 	struct on_behalf of = {};
 	struct thread *t;
 
@@ -93,7 +93,7 @@ int BPF_PROG(edge_queue, int cpu, void *pool, void *item)
 		if (!t)
 			return 0;
 		of.tid = current->pid;
-		vector = &t->vector;
+		vectors = &t->vectors;
 		if (experiment_active(epoch) && !experiment_slows(epoch)) {
 			u64 now = bpf_ktime_get_ns();
 
@@ -108,11 +108,11 @@ int BPF_PROG(edge_queue, int cpu, void *pool, void *item)
 		if (!chain)
 			return 0;
 		of = *chain;
-		vector = slope_window() ? bpf_map_lookup_elem(&queued_vectors, &of.item) : NULL;
+		vectors = slope_window() ? bpf_map_lookup_elem(&queued_vectors, &of.item) : NULL;
 	}
 	of.item = key;
-	if (slope_window() && vector)
-		(void)bpf_map_update_elem(&queued_vectors, &key, vector, BPF_ANY);
+	if (slope_window() && vectors)
+		(void)bpf_map_update_elem(&queued_vectors, &key, vectors, BPF_ANY);
 	if (bpf_map_update_elem(&queued, &key, &of, BPF_ANY))
 		count(COUNTER_queued_lost);
 	return 0;

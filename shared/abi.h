@@ -363,6 +363,13 @@ struct abi_vector {
 };
 _Static_assert(sizeof(struct abi_vector) == 8 + 4 * ABI_ENTRIES, "abi_vector");
 
+/* What a thread carries: since the window's begin, and since the begin of the interval that is
+ * followed (bpf/latency.h), which is a window of its own. */
+enum abi_since { ABI_SINCE_WINDOW, ABI_SINCE_BEGIN, ABI_SINCES };
+struct abi_vectors {
+	struct abi_vector since[ABI_SINCES];
+};
+
 /* Code that has an entry, sorted by lo: those of one window in the first half of the map, those of
  * the next one in the other. */
 #define ABI_MAX_PLACES 4096
@@ -381,6 +388,18 @@ struct abi_slopes_control {
 	abi_u32 visit_ns[ABI_MAX_POINTS]; /* what a visit of each point costs the visitor */
 };
 _Static_assert(sizeof(struct abi_slopes_control) == 24 + 4 * ABI_MAX_POINTS, "abi_slopes_control");
+
+/* The interval of a latency point that is followed. Who finds `busy` 0 and sets it writes the rest;
+ * the number is written last, and set to 0 before `busy` is. The controller does that before it
+ * opens a window. */
+struct abi_slope_interval {
+	abi_u64 number; /* that no other one has; 0: none is followed */
+	abi_u64 busy;
+	abi_u64 last_number;
+	abi_u64 begun_ns;
+	abi_u64 value, tgid_latency; /* its key (bpf/latency.h) */
+};
+_Static_assert(sizeof(struct abi_slope_interval) == 48, "abi_slope_interval");
 
 /* What visits of a point on one CPU found in a window. */
 struct abi_slopes {

@@ -42,3 +42,15 @@ struct abi_latency {
 _Static_assert(sizeof(struct abi_latency) == 64 + 4 * HISTOGRAM_BUCKETS, "abi_latency");
 /* The kernel's per-CPU allocator has no larger pieces than 32 KiB. */
 _Static_assert(sizeof(struct abi_latency) <= 32768, "abi_latency is one per-CPU value");
+
+/* Intervals are told apart by how long they are: up to the median, to the 90th, to the 99th
+ * percentile, and above. */
+#define ABI_CLASSES 4
+
+/* How long the intervals of each class but the last one are at most, ns. Written by the controller
+ * while no window is open; 0: not known, all intervals are of the last class. */
+struct abi_latency_bounds {
+	abi_u64 ns[ABI_CLASSES - 1];
+	abi_u64 pad;
+};
+_Static_assert(sizeof(struct abi_latency_bounds) == 32, "abi_latency_bounds");

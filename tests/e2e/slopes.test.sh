@@ -82,6 +82,38 @@ beside_experiments() {
 tried beside_experiments
 verdict 'beside experiments' "$why" err complaint text
 
+# What intervals are made of: one in twenty executes line a for 20 ms as well as b for 4 ms, or waits for
+# whoever executes it.
+cat >classes.py <<'P'
+import json
+import subprocess
+import sys
+
+report = json.loads(subprocess.run([sys.argv[1], "report", "--json", sys.argv[2]], capture_output=True, text=True, check=True).stdout)
+point = next(p for p in report["points"] if p["kind"] == "latency")
+shares = {}
+for line in point["lines"]:
+    for mark, number in (("a", sys.argv[3]), ("b", sys.argv[4])):
+        if line["selected"].endswith(f"latency.c:{number}"):
+            shares[mark] = [c["share"] or 0 for c in line["by_class"]]
+a, b = (shares.get(m, [0] * 4) for m in "ab")
+mean = [c["mean_ns"] / 1e6 for c in point["classes"]]
+print(a, b, mean)
+sys.exit(0 if a[3] > 0.7 and 0.05 < b[3] < 0.3 and a[0] < 0.1 and b[0] > 0.7 and mean[3] > 3 * mean[0] else 1)
+P
+slow_ones() { # KIND
+	profiled --slopes-only --latency request=request_begin,request_end -- "$BUILD/tests/truth/latency" --kind "$1" --round 4000 --seconds 8 || why+=" status $?;"
+	python3 classes.py "$COZBPF" "$profile" "$(grep -n '/\* LINE:a \*/' "$SRC/tests/truth/programs/latency.c" | cut -d : -f 1)" \
+		"$(grep -n '/\* LINE:b \*/' "$SRC/tests/truth/programs/latency.c" | cut -d : -f 1)" >found 2>complaint || why+=" $(cat found);"
+	"$COZBPF" report "$profile" >text 2>>complaint || why+=' no text;'
+	tr '\n' ' ' <text | grep -qE 'The slowest 1 % \([0-9.]+ ms on average\) spend [0-9.]+ % \[[0-9., ]+\] of their time at [^ ]*latency\.c' || why+=' no sentence;'
+	grep -qE '^line +up to p50 +to p90 +to p99 +above$' text || why+=' no table;'
+}
+for kind in classes lock; do
+	tried slow_ones "$kind"
+	verdict "what slow intervals are made of: $kind" "$why" err complaint text
+done
+
 # attach and system: the program runs already.
 attach_to() {
 	local how=$1

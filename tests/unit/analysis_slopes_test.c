@@ -184,6 +184,50 @@ static void points_have_visits_of_their_own(void **state)
 	end(&t, &p, &a);
 }
 
+static void intervals(struct text *t, size_t n, const char *class, unsigned long long time,
+		      const char *places)
+{
+	(void)fprintf(t->f,
+		      "{\"type\":\"slopes\",\"point\":\"request\",\"class\":\"%s\",\"began\":%zu,"
+		      "\"length\":%llu,\"seen\":5,\"visits\":5,\"time_ns\":%llu,\"own_ns\":%llu,"
+		      "\"places\":\"%s\"}\n",
+		      class, n + 1, 250 * MS, time, time / 10, places);
+}
+
+/* Of each class on its own, and no slope. A tenth is the profiler's. */
+static void intervals_by_length(void **state)
+{
+	struct text t = {0};
+	struct profile p;
+	struct analysis a;
+	const struct analysis_line *l;
+
+	(void)state;
+	begin(&t);
+	intervals(&t, 0, "all", 50 * MS, "45000000\\ta.c:1\\n");
+	for (size_t i = 1; i < 4; i++) {
+		intervals(&t, i, "p50", 10 * MS, "900000\\ta.c:1\\n");
+		intervals(&t, i, "max", 100 * MS, "45000000\\ta.c:1\\n");
+		intervals(&t, i, "max", 100 * MS, "9000000\\ta.c:2\\n");
+		intervals(&t, i, "p11", 100 * MS, "90000000\\ta.c:2\\n");
+	}
+	analysed(&t, &p, &a);
+	assert_int_equal(a.points[0].kind, PROFILE_LATENCY);
+	assert_true(analysis_has_classes(&a.points[0]));
+	assert_false(analysis_has_slopes(&a.points[0]));
+	assert_int_equal(a.points[0].classes[0].n, 15);
+	assert_int_equal(a.points[0].classes[1].n, 0);
+	assert_int_equal(a.points[0].classes[3].n, 15);
+	near(a.points[0].classes[3].mean_ns, 20 * MS);
+	l = line(&a, "a.c:1");
+	assert_true(isnan(l->slope.effect) && isnan(l->in_class[1].effect));
+	near(l->in_class[0].effect, 0.1);
+	near(l->in_class[3].effect, 0.5);
+	near(l->in_class[3].low, 0.5);
+	near(line(&a, "a.c:2")->in_class[3].effect, 0.1);
+	end(&t, &p, &a);
+}
+
 /* What is no place is left out, whatever a file says. */
 static void hostile_places(void **state)
 {
@@ -248,6 +292,7 @@ int main(void)
 		cmocka_unit_test(intervals_hold),
 		cmocka_unit_test(windows_without_the_line_do_not_count),
 		cmocka_unit_test(points_have_visits_of_their_own),
+		cmocka_unit_test(intervals_by_length),
 		cmocka_unit_test(hostile_places),
 		cmocka_unit_test(before_and_after),
 	};

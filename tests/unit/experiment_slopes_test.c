@@ -37,12 +37,13 @@ static int window_end(void *b)
 }
 
 /* Visits come from the first thread alone, which is in A and C half of the time each. */
-static int window_slopes(void *b, size_t point, struct backend_slopes *ret)
+static int window_slopes(void *b, size_t point, unsigned int class, struct backend_slopes *ret)
 {
 	const struct fake *f = b;
 	uint64_t visits = f->totals.points[0].visits - visits_before;
 
 	assert_int_equal(point, 0);
+	assert_int_equal(class, 0);
 	*ret = (struct backend_slopes){0};
 	if (blind || !visits)
 		return 0;

@@ -173,6 +173,9 @@ struct analysis_line {
 	/* What small speedups are worth, by the chains of events that led to visits: the effect per
 	 * speedup at 0 %, with its 95 % interval. NaN: not known. */
 	struct analysis_change slope;
+	/* The line's share of a latency point's intervals, by how long they are, in
+	 * profile_class_names's order. NaN: not known. */
+	struct analysis_change in_class[PROFILE_CLASSES];
 	struct analysis_latency *latency; /* owned; NULL: not measured, or one of too many lines */
 };
 
@@ -197,6 +200,11 @@ struct analysis_point {
 	size_t n_lines;
 	double self_share; /* of the time, in those chains, that the profiler itself took; slopes
 			      are without it. NaN: not known */
+	/* Of a latency point's intervals that were followed, by how long they are. */
+	struct {
+		uint64_t n;
+		double mean_ns;
+	} classes[PROFILE_CLASSES];
 	double placebo; /* 95 % half-width of 0 % against 0 %: the run's own noise floor; NaN if too
 			   few */
 	struct analysis_speed speed;
@@ -245,6 +253,10 @@ void analysis_free(struct analysis *a);
 const struct analysis_point *analysis_visited(const struct analysis *a);
 /* Has a line of the point a slope? */
 bool analysis_has_slopes(const struct analysis_point *p);
+/* Is it known what its intervals are made of, by how long they are? */
+bool analysis_has_classes(const struct analysis_point *p);
+/* Has an experiment tried a line, for this point? */
+bool analysis_was_tried(const struct analysis_point *p);
 /* Has the point slopes alone, and no experiment? */
 bool analysis_slopes_only(const struct analysis_point *p);
 /* What a report shows at analysis_curve_speedups[@i]: the curve, if one of the speedups that were

@@ -3,7 +3,8 @@
  * that led to visits, and the length of those chains, without what the profiler took of them. That
  * a sum is divided by a sum, and not averaged by window, gives each visit the same weight,
  * whichever thread made it. The interval is that of a ratio estimator (Cochran, Sampling
- * Techniques, 6.4) with Student's t. */
+ * Techniques, 6.4) with Student's t. What intervals are made of is the same ratio, of the chains
+ * from their begins to their ends. */
 #include "analysis/slopes.h"
 
 #include "analysis/stats.h"
@@ -75,27 +76,44 @@ static double length_of(const struct profile_slopes *s)
 	return s->own_ns < s->time_ns ? (double)(s->time_ns - s->own_ns) : 0;
 }
 
-/* Of one location: one part for each window. */
-static struct analysis_change slope_of(const struct profile *p, const struct part *parts, size_t n)
+/* Are these windows of visits (NULL), or of intervals of that class? */
+static bool is_of(const struct profile_slopes *s, const char *class)
 {
-	double sum = 0, length = 0, squares = 0, half;
+	return class && s->class ? strcmp(s->class, class) == 0 : class == s->class;
+}
+
+/* Of one location: one part for each window. Those of @class count. */
+static struct analysis_change slope_of(const struct profile *p, const struct part *parts, size_t n,
+				       const char *class)
+{
+	double sum = 0, length = 0, squares = 0, windows = 0, half;
 
 	for (size_t i = 0; i < n; i++) {
+		if (!is_of(&p->slopes[parts[i].record], class))
+			continue;
 		sum += parts[i].ns;
 		length += length_of(&p->slopes[parts[i].record]);
+		windows++;
 	}
 	if (!(length > 0))
 		return (struct analysis_change){NAN, NAN, NAN};
 	for (size_t i = 0; i < n; i++) {
-		double off = parts[i].ns - sum / length * length_of(&p->slopes[parts[i].record]);
+		const struct profile_slopes *s = &p->slopes[parts[i].record];
+		double off = parts[i].ns - sum / length * length_of(s);
 
-		squares += off * off;
+		squares += is_of(s, class) ? off * off : 0;
 	}
-	if (n < 2)
+	if (windows < 2)
 		return (struct analysis_change){sum / length, NAN, NAN};
-	half = stats_t_quantile((double)(n - 1)) * sqrt((double)n / (double)(n - 1) * squares) /
-	       length;
+	half = stats_t_quantile(windows - 1) * sqrt(windows / (windows - 1) * squares) / length;
 	return (struct analysis_change){sum / length, sum / length - half, sum / length + half};
+}
+
+static void forget_slopes(struct analysis_line *l)
+{
+	l->slope = (struct analysis_change){NAN, NAN, NAN};
+	for (size_t i = 0; i < PROFILE_CLASSES; i++)
+		l->in_class[i] = l->slope;
 }
 
 /* Among the first @n. */
@@ -134,8 +152,8 @@ static struct analysis_line *add_line(const struct profile *p, struct analysis_p
 		.best_effect = NAN,
 		.best_speedup = NAN,
 		.allow = {.share = NAN, .presence = {.share = 1, .factor = 1}},
-		.slope = {NAN, NAN, NAN},
 	};
+	forget_slopes(l);
 	l->curve = (struct analysis_curve){.slope = NAN,
 					   .slope_low = NAN,
 					   .slope_high = NAN,
@@ -155,21 +173,28 @@ static int add_slopes(const struct profile *p, struct parts *parts, struct analy
 
 	qsort(parts->all, parts->n, sizeof(*parts->all), by_location);
 	for (size_t i = 0, n; i < parts->n; i += n) {
-		struct analysis_change slope;
+		struct analysis_change slope, in[PROFILE_CLASSES];
 		struct analysis_line *l;
+		double most;
 
 		for (n = 1; i + n < parts->n &&
 			    strcmp(parts->all[i + n].location, parts->all[i].location) == 0;)
 			n++;
-		slope = slope_of(p, &parts->all[i], n);
+		slope = slope_of(p, &parts->all[i], n, NULL);
+		most = slope.effect;
+		for (size_t k = 0; k < PROFILE_CLASSES; k++) {
+			in[k] = slope_of(p, &parts->all[i], n, profile_class_names[k]);
+			most = fmax(most, in[k].effect);
+		}
 		l = line_named(point, tried, parts->all[i].location);
-		if (!l && (!(slope.effect > LEAST_SHOWN) || point->n_lines >= MAX_LINES))
+		if (!l && (!(most > LEAST_SHOWN) || point->n_lines >= MAX_LINES))
 			continue;
 		if (!l)
 			l = add_line(p, point, parts->all[i].location);
 		if (!l)
 			return -ENOMEM;
 		l->slope = slope;
+		memcpy(l->in_class, in, sizeof(in));
 	}
 	return 0;
 }
@@ -202,15 +227,29 @@ bool analysis_has_slopes(const struct analysis_point *p)
 	return false;
 }
 
-bool analysis_slopes_only(const struct analysis_point *p)
+bool analysis_has_classes(const struct analysis_point *p)
+{
+	for (size_t i = 0; i < PROFILE_CLASSES; i++)
+		if (p->classes[i].n)
+			return true;
+	return false;
+}
+
+bool analysis_was_tried(const struct analysis_point *p)
 {
 	for (size_t i = 0; i < p->n_lines; i++)
 		if (p->lines[i].experiments)
-			return false;
-	return analysis_has_slopes(p);
+			return true;
+	return false;
 }
 
-static struct analysis_point *point_named(struct analysis *a, const char *name)
+bool analysis_slopes_only(const struct analysis_point *p)
+{
+	return !analysis_was_tried(p) && analysis_has_slopes(p);
+}
+
+static struct analysis_point *point_named(struct analysis *a, const char *name,
+					  enum profile_point_kind kind)
 {
 	struct analysis_point *grown;
 
@@ -222,7 +261,7 @@ static struct analysis_point *point_named(struct analysis *a, const char *name)
 		return NULL;
 	a->points = grown;
 	grown[a->n_points] = (struct analysis_point){
-		.name = name, .kind = PROFILE_THROUGHPUT, .placebo = NAN, .self_share = NAN};
+		.name = name, .kind = kind, .placebo = NAN, .self_share = NAN};
 	return &grown[a->n_points++];
 }
 
@@ -234,11 +273,38 @@ static bool is_known(const struct profile *p, const size_t *firsts, size_t n, co
 	return false;
 }
 
+static size_t class_number(const char *class)
+{
+	size_t i = 0;
+
+	while (i < PROFILE_CLASSES && (!class || strcmp(class, profile_class_names[i]) != 0))
+		i++;
+	return i;
+}
+
+/* How many visits or intervals a record is of, and of which class. */
+static void count_record(const struct profile_slopes *s, struct analysis_point *point, bool alone)
+{
+	size_t class = class_number(s->class);
+
+	if (alone)
+		point->visits += s->seen;
+	if (class == PROFILE_CLASSES || !s->visits)
+		return;
+	point->classes[class].mean_ns =
+		(point->classes[class].mean_ns * (double)point->classes[class].n +
+		 (double)s->time_ns) /
+		(double)(point->classes[class].n + s->visits);
+	point->classes[class].n += s->visits;
+}
+
 /* Of the point that record @first is the first one of. */
 static int add_point(const struct profile *p, size_t first, struct analysis *a)
 {
 	_cleanup_(parts_free) struct parts parts = {0};
-	struct analysis_point *point = point_named(a, p->slopes[first].point);
+	struct analysis_point *point =
+		point_named(a, p->slopes[first].point,
+			    p->slopes[first].class ? PROFILE_LATENCY : PROFILE_THROUGHPUT);
 	const struct profile_slopes *last = NULL;
 	bool alone;
 	double own = 0, time = 0;
@@ -256,14 +322,14 @@ static int add_point(const struct profile *p, size_t first, struct analysis *a)
 		own += (double)s->own_ns;
 		time += (double)s->time_ns;
 		/* A long list of places has several records. */
-		if (alone && (!last || last->began != s->began))
-			point->visits += s->seen;
+		if (!last || last->began != s->began || !is_of(last, s->class))
+			count_record(s, point, alone);
 		last = s;
 	}
 	point->self_share = time > 0 ? own / time : NAN;
 	if (r == 0)
 		r = add_slopes(p, &parts, point);
-	if (r == 0 && point->n_lines)
+	if (r == 0 && analysis_has_slopes(point))
 		qsort(point->lines, point->n_lines, sizeof(*point->lines), by_worth);
 	return r;
 }
@@ -277,7 +343,7 @@ int slopes_add(const struct profile *p, struct analysis *a)
 		a->points[i].self_share = NAN;
 	for (size_t i = 0; i < a->n_points; i++)
 		for (size_t k = 0; k < a->points[i].n_lines; k++)
-			a->points[i].lines[k].slope = (struct analysis_change){NAN, NAN, NAN};
+			forget_slopes(&a->points[i].lines[k]);
 	for (size_t i = 0; r == 0 && i < p->n_slopes && n < MAX_POINTS; i++) {
 		if (is_known(p, firsts, n, p->slopes[i].point))
 			continue;

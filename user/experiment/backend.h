@@ -107,16 +107,24 @@ struct backend_place {
 };
 #define BACKEND_MAX_PLACES 55
 #define BACKEND_MAX_PLACE_INTERVALS 4096
+/* Of a latency point's intervals by how long they are: up to the median, to the 90th, to the 99th
+ * percentile, and above. */
+#define BACKEND_CLASSES 4
 
-/* What visits of a point found in a window, summed over those that were added up. */
+/* What visits of a point found in a window, summed over those that were added up; or what the
+ * intervals of one class were made of. */
 struct backend_slopes {
 	uint64_t seen, visits; /* all, and those */
-	uint64_t time_ns;      /* since the window's begin */
+	uint64_t time_ns;      /* since the window's begin; of intervals: since their begins */
 	/* Of that, in the chains of events that led to the visits: */
 	uint64_t own_ns;	      /* what the profiler took */
 	uint64_t wait_ns[WAIT_KINDS]; /* waits for what is out of scope, by their kind, and for
 					CPUs */
 	uint64_t place_ns[BACKEND_MAX_PLACES];
+	/* Of intervals: */
+	bool classed;	  /* it was known how long those of each class are; if not, all are of the
+			     last one */
+	uint64_t slow_ns; /* what 1 % of them exceed; 0: not known */
 };
 
 /* Every function returns 0 or a negative errno. */
@@ -141,8 +149,9 @@ struct backend_ops {
 	 * order of their intervals, which do not overlap. */
 	int (*slopes_begin)(void *b, const struct backend_place *places, size_t n);
 	int (*slopes_end)(void *b);
-	/* Of point @index in the window that was closed last. */
-	int (*slopes)(void *b, size_t index, struct backend_slopes *ret);
+	/* Of point @index in the window that was closed last; of a latency point by @class, below
+	 * BACKEND_CLASSES, which is 0 for any other. */
+	int (*slopes)(void *b, size_t index, unsigned int class, struct backend_slopes *ret);
 
 	/* The name of the line (or function) at @addr: interned, valid for the run, equal names are
 	 * equal pointers. *ret_function may be NULL. -ENOENT: no line there; -ENODATA: the object

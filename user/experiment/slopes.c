@@ -20,6 +20,9 @@
 #define LEAST_VISITS                                                                \
 	20 /* of the point that is visited least; with fewer the next one is longer \
 	    */
+/* An interval that does not begin and end in one window is not seen: windows are at least so many
+ * times as long as 99 % of them. */
+#define SLOW_PART 10
 #define WAIT_NS (20 * NSEC_PER_MSEC)
 /* After so many windows they are twice as long, so that what is kept of days is bounded. */
 #define MANY_WINDOWS 512
@@ -180,30 +183,56 @@ static void tell_tally(const struct slopes *s, const struct backend_slopes *b)
 	}
 }
 
-/* Of one point; *ret_seen: how many visits there were, all of them. @first: no point before it had
- * any. */
-static int close_point(const struct slopes *s, size_t i, const char *name, uint64_t length_ns,
-		       bool first, struct texts *t, uint64_t *ret_seen)
+/* Of one point, or one class of a latency point. @first: no point before it had visits. */
+static int close_class(const struct slopes *s, const char *name, const char *class,
+		       const struct backend_slopes *b, uint64_t length_ns, bool first,
+		       struct texts *t)
 {
-	struct backend_slopes b;
-	int r = s->ops->slopes(s->backend, i, &b);
-
-	*ret_seen = r == 0 ? b.seen : 0;
-	if (r < 0 || !b.visits)
-		return r;
+	if (!b->visits)
+		return 0;
 	if (first)
-		tell_tally(s, &b);
+		tell_tally(s, b);
 	t->record = (struct profile_slopes){
 		.point = (char *)(uintptr_t)name,
+		.class = (char *)(uintptr_t) class,
 		.began = s->begun_ns,
 		.length = length_ns,
-		.seen = b.seen,
-		.visits = b.visits,
-		.time_ns = b.time_ns,
-		.own_ns = b.own_ns,
+		.seen = b->seen,
+		.visits = b->visits,
+		.time_ns = b->time_ns,
+		.own_ns = b->own_ns,
 		.places = t->text,
 	};
-	return tell(s, &b, t);
+	return tell(s, b, t);
+}
+
+/* *ret_seen: how many visits there were, all of them; too few of them if slow intervals would not
+ * fit into the window. */
+static int close_point(const struct slopes *s, size_t i, const struct profile_point *point,
+		       uint64_t length_ns, bool first, struct texts *t, uint64_t *ret_seen)
+{
+	bool latency = point->kind == PROFILE_LATENCY;
+	uint64_t slow_ns = 0;
+	int r = 0;
+
+	*ret_seen = 0;
+	for (unsigned int class = 0; r == 0 && class < (latency ? BACKEND_CLASSES : 1); class ++) {
+		struct backend_slopes b;
+
+		r = s->ops->slopes(s->backend, i, class, &b);
+		if (r < 0)
+			return r;
+		*ret_seen += b.seen;
+		slow_ns = b.slow_ns;
+		r = close_class(s, point->name,
+				!latency    ? NULL
+				: b.classed ? profile_class_names[class]
+					    : PROFILE_ALL_CLASSES,
+				&b, length_ns, first, t);
+	}
+	if (slow_ns > length_ns / SLOW_PART && *ret_seen >= LEAST_VISITS)
+		*ret_seen = LEAST_VISITS - 1;
+	return r;
 }
 
 int slopes_close(struct slopes *s, const struct profile_point *points, size_t n_points,
@@ -222,7 +251,7 @@ int slopes_close(struct slopes *s, const struct profile_point *points, size_t n_
 	t->slopes = s;
 	length = now > s->begun_ns ? now - s->begun_ns : 0;
 	for (size_t i = 0; r == 0 && i < n_points; i++) {
-		r = close_point(s, i, points[i].name, length, least == 0, t, &seen);
+		r = close_point(s, i, &points[i], length, least == 0, t, &seen);
 		least = seen && (!least || seen < least) ? seen : least;
 	}
 	s->begun_ns = 0;

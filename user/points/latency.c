@@ -3,6 +3,7 @@
  * keeps of them. */
 #include "points/private.h"
 
+#include "base/cleanup.h"
 #include "base/error.h"
 #include "cozbpf.skel.h"
 #include "kernel/map_call.h"
@@ -16,9 +17,15 @@
 struct latencies {
 	size_t room, n;				     /* asked for; in use */
 	struct abi_latency *percpu;		     /* room for one copy a CPU */
-	struct abi_latency begin[ABI_MAX_LATENCIES]; /* at the begin of the experiment under way or
-							just ended */
+	struct abi_latency begin[ABI_MAX_LATENCIES]; /* at the begin of the experiment or window
+							under way or just ended */
+	uint64_t (*lengths)[HISTOGRAM_BUCKETS];	     /* of all windows that have ended */
+	bool classed[ABI_MAX_LATENCIES];	     /* in the last window */
+	struct abi_latency_bounds bounds[ABI_MAX_LATENCIES]; /* as known now */
 };
+
+/* Percentiles of fewer intervals than this are not told. */
+#define LEAST_INTERVALS 200
 
 int latency_configure(struct points *ps, struct error *e)
 {
@@ -29,6 +36,9 @@ int latency_configure(struct points *ps, struct error *e)
 		return fail(e, E2BIG, "too many latency points; at most %d", ABI_MAX_LATENCIES);
 	ps->skel->rodata->n_latencies = (unsigned int)n;
 	r = bpf_map__set_max_entries(ps->skel->maps.latencies, n ? (unsigned int)n : 1);
+	if (r == 0)
+		r = bpf_map__set_max_entries(ps->skel->maps.interval_slopes,
+					     n ? (unsigned int)n * ABI_CLASSES : 1);
 	if (r == 0)
 		r = bpf_map__set_max_entries(ps->skel->maps.shares, n ? (unsigned int)n : 1);
 	if (r == 0 && n == 0)
@@ -42,13 +52,17 @@ int latency_configure(struct points *ps, struct error *e)
 		return fail(e, ENOMEM, "out of memory");
 	ps->latencies->room = n;
 	ps->latencies->percpu = calloc(ps->nr_cpus, sizeof(*ps->latencies->percpu));
-	return ps->latencies->percpu ? 0 : fail(e, ENOMEM, "out of memory");
+	ps->latencies->lengths = calloc(n, sizeof(*ps->latencies->lengths));
+	return ps->latencies->percpu && ps->latencies->lengths ? 0
+							       : fail(e, ENOMEM, "out of memory");
 }
 
 void latency_close(struct points *ps)
 {
-	if (ps->latencies)
+	if (ps->latencies) {
 		free(ps->latencies->percpu);
+		free(ps->latencies->lengths);
+	}
 	free(ps->latencies);
 	ps->latencies = NULL;
 }
@@ -144,4 +158,61 @@ int points_latency(struct points *ps, size_t i, struct backend_latency *ret)
 		return -ENODATA;
 	r = read_latency(ps, p->pair - 1, &now);
 	return r < 0 ? r : difference(&ps->latencies->begin[p->pair - 1], &now, ret);
+}
+
+int points_window_begin(struct points *ps)
+{
+	struct latencies *l = ps->latencies;
+
+	for (size_t i = 0; l && i < l->n; i++) {
+		ps->skel->bss->latency_bounds[i] = l->bounds[i];
+		l->classed[i] = l->bounds[i].ns[ABI_CLASSES - 2] > 0;
+	}
+	ps->skel->bss->slope_interval.number = 0;
+	ps->skel->bss->slope_interval.busy = 0;
+	return points_latency_begin(ps);
+}
+
+/* The length that the share @q of the intervals does not exceed, ns. */
+static uint64_t quantile(const uint64_t *lengths, uint64_t total, double q)
+{
+	uint64_t below = 0;
+	unsigned int i = 0;
+
+	while (i < HISTOGRAM_BUCKETS - 1 && (double)(below + lengths[i]) < q * (double)total)
+		below += lengths[i++];
+	return histogram_low(i) + histogram_width(i);
+}
+
+static void take_lengths(struct latencies *l, size_t i, const struct abi_latency *now)
+{
+	static const double shares[ABI_CLASSES - 1] = {0.5, 0.9, 0.99};
+	uint64_t total = 0;
+
+	for (size_t k = 0; k < HISTOGRAM_BUCKETS; k++) {
+		l->lengths[i][k] += (uint32_t)(now->buckets[k] - l->begin[i].buckets[k]);
+		total += l->lengths[i][k];
+	}
+	for (size_t k = 0; total >= LEAST_INTERVALS && k < ABI_CLASSES - 1; k++)
+		l->bounds[i].ns[k] = quantile(l->lengths[i], total, shares[k]);
+}
+
+int points_window_end(struct points *ps)
+{
+	struct latencies *l = ps->latencies;
+	_cleanup_free_ struct abi_latency *now = l ? malloc(sizeof(*now)) : NULL;
+	int r = l && !now ? -ENOMEM : 0;
+
+	for (size_t i = 0; l && r == 0 && i < l->n; i++) {
+		r = read_latency(ps, (unsigned int)i, now);
+		if (r == 0)
+			take_lengths(l, i, now);
+	}
+	return r;
+}
+
+bool points_classed(const struct points *ps, const struct point *p, uint64_t *ret_slow_ns)
+{
+	*ret_slow_ns = ps->latencies->bounds[p->pair - 1].ns[ABI_CLASSES - 2];
+	return ps->latencies->classed[p->pair - 1];
 }

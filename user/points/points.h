@@ -183,6 +183,13 @@ int points_read(struct points *ps, uint64_t epoch, struct backend_totals *ret);
  * counted since, as the call of backend.h. */
 int points_latency_begin(struct points *ps);
 int points_latency(struct points *ps, size_t i, struct backend_latency *ret);
+/* Around a window of slopes: the first tells BPF how long the intervals of each class are, by the
+ * windows before; the second takes in those of this one. Negative errno. */
+int points_window_begin(struct points *ps);
+int points_window_end(struct points *ps);
+/* Of latency point @p: were classes known in the window that was open last? *ret_slow_ns: what 1 %
+ * of the intervals exceed, as known now; 0: not known. */
+bool points_classed(const struct points *ps, const struct point *p, uint64_t *ret_slow_ns);
 
 /* costs.c: measures what the visits cost that are asked for. After load, before there is a scope.
  */

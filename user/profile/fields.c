@@ -143,8 +143,11 @@ static const struct field addresses_list[] = {
 };
 const struct field_table addresses_fields = TABLE(addresses_list, 0);
 
+const char *const profile_class_names[PROFILE_CLASSES] = {"p50", "p90", "p99", "max"};
+
 static const struct field slopes_list[] = {
 	FIELD(profile_slopes, point, FIELD_STRING, true),
+	FIELD(profile_slopes, class, FIELD_STRING, false),
 	FIELD(profile_slopes, began, FIELD_U64, true),
 	FIELD(profile_slopes, length, FIELD_U64, true),
 	FIELD(profile_slopes, seen, FIELD_U64, true),

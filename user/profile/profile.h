@@ -162,15 +162,23 @@ struct profile_addresses {
  * are too many for one, a window has several records of a point. */
 struct profile_slopes {
 	char *point;
+	char *class;	  /* of a latency point: which intervals, one of profile_class_names or
+			     PROFILE_ALL_CLASSES; NULL: it is none */
 	uint64_t began;	  /* CLOCK_MONOTONIC */
 	uint64_t length;  /* of the window */
 	uint64_t seen;	  /* visits */
 	uint64_t visits;  /* those that were added up */
-	uint64_t time_ns; /* since the window's begin, summed over those visits */
+	uint64_t time_ns; /* since the window's begin, of intervals since theirs; summed over those
+			   */
 	uint64_t own_ns;  /* of it, what the profiler took in the chains of events that led there */
 	char *places; /* of it, each place: a text line for each, a number in ns, a tab, a location
 		       */
 };
-#define PROFILE_MAX_SLOPES 4000	 /* bytes of its places */
-#define PROFILE_MAX_INLINED 4000 /* bytes of it */
+/* Classes of intervals by how long they are: up to the median, to the 90th, to the 99th percentile,
+ * and above. */
+#define PROFILE_CLASSES 4
+extern const char *const profile_class_names[PROFILE_CLASSES];
+#define PROFILE_ALL_CLASSES "all" /* the percentiles were not known yet */
+#define PROFILE_MAX_SLOPES 4000	  /* bytes of its places */
+#define PROFILE_MAX_INLINED 4000  /* bytes of it */
 #define PROFILE_MAX_SOURCE 4000

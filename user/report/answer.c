@@ -11,8 +11,9 @@
 
 #define TOLD_LINES 3 /* the best, each with a sentence */
 #define NAME_COLUMNS 200
+#define NOTHING_PAUSED "Nothing was paused: how far more speed helps, experiments say."
 
-static const char *what_shrinks(const struct analysis_point *point)
+const char *what_shrinks(const struct analysis_point *point)
 {
 	return point->kind == PROFILE_LATENCY ? "mean latency" : "time per visit";
 }
@@ -134,6 +135,34 @@ static bool tell_slope(FILE *f, const struct report *r, const struct analysis_li
 	return true;
 }
 
+/* What the slowest intervals have more of than the faster half. */
+static void tell_slowest(FILE *f, const struct report *r, const struct analysis_point *point)
+{
+	const size_t slowest = PROFILE_CLASSES - 1;
+	const struct analysis_line *worst = NULL;
+	_cleanup_free_ char *name = NULL;
+	char slow[NUMBER_ROOM], fast[NUMBER_ROOM];
+
+	for (size_t i = 0; i < point->n_lines; i++) {
+		const struct analysis_line *l = &point->lines[i];
+
+		if (l->in_class[slowest].low > l->in_class[0].high &&
+		    (!worst || l->in_class[slowest].effect > worst->in_class[slowest].effect))
+			worst = l;
+	}
+	if (!worst)
+		return;
+	name = text_line_name(r, worst->selected, NAME_COLUMNS);
+	text_duration(point->classes[slowest].mean_ns, slow);
+	text_duration(point->classes[0].mean_ns, fast);
+	(void)fprintf(
+		f,
+		"The slowest 1 %% (%s on average) spend %.1f %% [%.1f, %.1f] of their time at "
+		"%s, the faster half (%s) %.1f %%. ",
+		slow, 100 * worst->in_class[slowest].effect, 100 * worst->in_class[slowest].low,
+		100 * worst->in_class[slowest].high, name, fast, 100 * worst->in_class[0].effect);
+}
+
 static void tell_slopes(FILE *f, const struct report *r, const struct analysis_point *point)
 {
 	size_t told = 0;
@@ -142,7 +171,7 @@ static void tell_slopes(FILE *f, const struct report *r, const struct analysis_p
 		told += tell_slope(f, r, &point->lines[i]);
 	if (!told)
 		(void)fputs("No line is sure to gain anything when it gets a little faster. ", f);
-	(void)fputs("Nothing was paused: how far more speed helps, experiments say.", f);
+	(void)fputs(NOTHING_PAUSED, f);
 }
 
 char *answer(const struct report *r, const struct analysis_point *point)
@@ -155,7 +184,7 @@ char *answer(const struct report *r, const struct analysis_point *point)
 		abort();
 	if (analysis_slopes_only(point)) {
 		tell_slopes(f, r, point);
-	} else if (point->n_lines) {
+	} else if (analysis_was_tried(point)) {
 		for (size_t i = 0; i < point->n_lines && told < TOLD_LINES; i++)
 			if (point->lines[i].verdict == VERDICT_HELPS ||
 			    point->lines[i].verdict == VERDICT_HURTS)
@@ -166,7 +195,11 @@ char *answer(const struct report *r, const struct analysis_point *point)
 			tell_disturbed(f, r);
 		else if (!told)
 			(void)fputs("No line is sure to gain anything. ", f);
+		tell_slowest(f, r, point);
 		tell_counts(f, point);
+	} else if (analysis_has_classes(point)) {
+		tell_slowest(f, r, point);
+		(void)fputs(NOTHING_PAUSED, f);
 	}
 	if (fclose(f) != 0)
 		abort();

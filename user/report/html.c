@@ -210,11 +210,14 @@ static void put_point(struct html *h, size_t at)
 		      point->kind == PROFILE_LATENCY ? "Latency" : "Progress");
 	html_text(h, point->name);
 	(void)fprintf(h->out, "</span> <small>%.0f %s</small></h2>\n", (double)point->visits,
-		      point->kind == PROFILE_THROUGHPUT ? "visits"
-		      : point->intervals		? "intervals"
-							: "departures");
+		      point->kind == PROFILE_THROUGHPUT		       ? "visits"
+		      : point->intervals || !analysis_was_tried(point) ? "intervals"
+								       : "departures");
 	put_answer(h, point);
-	html_lines(h, at);
+	if (analysis_was_tried(point) || analysis_has_slopes(point))
+		html_lines(h, at);
+	if (analysis_has_classes(point))
+		html_classes(h, point);
 	if (point->intervals)
 		latency_head_notes(&h->r, point->intervals);
 	table_notes(&h->r, point);

@@ -24,6 +24,8 @@ void html_notes(struct html *h);
 /* The table of a point's lines, and a figure for each of them with its details. @at: the point's
  * place in the analysis. */
 void html_lines(const struct html *h, size_t at);
+/* The table of what intervals are made of. */
+void html_classes(const struct html *h, const struct analysis_point *point);
 /* A line's curve, on the scale of all curves of its point. */
 struct html_scale {
 	double low, high; /* effects at the lower and the upper edge */

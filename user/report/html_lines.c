@@ -61,11 +61,38 @@ static void put_table(const struct html *h, size_t at)
 		      "scope=col class=n>50 %%<th "
 		      "scope=col class=n>75 %%<th scope=col class=n>100 %%<th "
 		      "scope=col>verdict<th scope=col class=n>experiments</thead>\n<tbody>\n",
-		      point->kind == PROFILE_LATENCY ? "mean latency" : "time per visit",
+		      what_shrinks(point),
 		      analysis_has_slopes(point) ? "largest slope" : "surest gain",
 		      analysis_has_slopes(point) ? "<th scope=col class=n>slope" : "");
 	for (size_t i = 0; i < point->n_lines; i++)
 		put_row(h, at, i);
+	(void)fputs("</tbody></table></div>\n", h->out);
+}
+
+void html_classes(const struct html *h, const struct analysis_point *point)
+{
+	size_t n;
+	_cleanup_free_ const struct analysis_line **lines = class_lines(point, &n);
+
+	(void)fprintf(h->out,
+		      "<div class=scroll><table>\n<caption>%s</caption>\n<thead><tr><th "
+		      "scope=col>line",
+		      CLASSES_CAPTION);
+	for (size_t k = 0; k < PROFILE_CLASSES; k++) {
+		char text[NUMBER_ROOM];
+
+		text_duration(point->classes[k].mean_ns, text);
+		(void)fprintf(h->out, "<th scope=col class=n>%s (%s)", class_titles[k],
+			      point->classes[k].n ? text : "-");
+	}
+	(void)fputs("</thead>\n<tbody>\n", h->out);
+	for (size_t i = 0; lines && i < n; i++) {
+		(void)fputs("<tr><td class=name>", h->out);
+		html_line_name(h, lines[i]->selected);
+		for (size_t k = 0; k < PROFILE_CLASSES; k++)
+			put_effect(h, lines[i]->in_class[k]);
+		(void)fputc('\n', h->out);
+	}
 	(void)fputs("</tbody></table></div>\n", h->out);
 }
 

@@ -193,8 +193,40 @@ static struct json_object *copies_of(const struct profile *p, const char *select
 	return whole(copies, r);
 }
 
+/* The line's share of intervals, by how long they are. */
+static struct json_object *by_class_of(const struct analysis_line *l)
+{
+	struct json_object *list = json_object_new_array(), *o;
+	int r = 0;
+
+	for (size_t i = 0; list && i < PROFILE_CLASSES; i++) {
+		o = json_object_new_object();
+		r |= json_object_array_add(list, o) |
+		     json_add_string(o, "class", profile_class_names[i]) |
+		     json_add_number(o, "share", l->in_class[i].effect) |
+		     json_add_number(o, "low", l->in_class[i].low) |
+		     json_add_number(o, "high", l->in_class[i].high);
+	}
+	return whole(list, r);
+}
+
+static struct json_object *classes_of(const struct analysis_point *p)
+{
+	struct json_object *list = json_object_new_array(), *o;
+	int r = 0;
+
+	for (size_t i = 0; list && i < PROFILE_CLASSES; i++) {
+		o = json_object_new_object();
+		r |= json_object_array_add(list, o) |
+		     json_add_string(o, "class", profile_class_names[i]) |
+		     add_count(o, "intervals", p->classes[i].n) |
+		     json_add_number(o, "mean_ns", p->classes[i].mean_ns);
+	}
+	return whole(list, r);
+}
+
 static struct json_object *line_of(const struct profile *all, const struct analysis_line *l,
-				   bool spins)
+				   bool spins, bool classes)
 {
 	char verdict[NUMBER_ROOM];
 	struct json_object *o = json_object_new_object();
@@ -224,6 +256,8 @@ static struct json_object *line_of(const struct profile *all, const struct analy
 	r |= json_add_string(o, "verdict_text", verdict);
 	if (l->latency)
 		r |= add(o, "latency", latency_of(l->latency));
+	if (classes)
+		r |= add(o, "by_class", by_class_of(l));
 	return whole(o, r);
 }
 
@@ -279,8 +313,11 @@ static struct json_object *point_of(const struct report *report, const struct an
 		r |= add(o, "machine_speed", speed_of(&p->speed));
 	if (p->intervals)
 		r |= add(o, "intervals", intervals_of(p->intervals));
+	if (analysis_has_classes(p))
+		r |= add(o, "classes", classes_of(p));
 	for (size_t i = 0; lines && i < p->n_lines; i++)
-		r |= json_object_array_add(lines, line_of(all, &p->lines[i], p->speed.spins));
+		r |= json_object_array_add(
+			lines, line_of(all, &p->lines[i], p->speed.spins, analysis_has_classes(p)));
 	return whole(o, r);
 }
 

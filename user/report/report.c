@@ -78,13 +78,15 @@ static void print_point(const struct report *r, const struct analysis_point *poi
 	(void)fputc('\n', r->out);
 	if (point->kind == PROFILE_LATENCY) {
 		heading(r, "Latency point '%s': %" PRIu64 " %s", name, point->visits,
-			point->intervals ? "intervals" : "departures");
+			point->intervals || !analysis_was_tried(point) ? "intervals"
+								       : "departures");
 		if (point->intervals)
 			latency_head_notes(r, point->intervals);
 		print_answer(r, point);
-		paragraph(r, 0,
-			  "Per line: by how many %% the mean latency shrinks if the line runs 25, "
-			  "50, 75, 100 %% faster.");
+		if (analysis_was_tried(point))
+			paragraph(r, 0,
+				  "Per line: by how many %% the mean latency shrinks if the line "
+				  "runs 25, 50, 75, 100 %% faster.");
 	} else {
 		heading(r, "Progress point '%s': %" PRIu64 " visits", name, point->visits);
 		print_answer(r, point);
@@ -101,9 +103,14 @@ static void print_point(const struct report *r, const struct analysis_point *poi
 					    "0.5 % off, at first."
 					  : "");
 	}
-	if (!table_print(r, point))
+	if ((analysis_was_tried(point) || analysis_has_slopes(point)) && !table_print(r, point))
 		(void)fputs("(out of memory for the table)\n", r->out);
 	table_notes(r, point);
+	if (analysis_has_classes(point)) {
+		(void)fputc('\n', r->out);
+		if (!classes_print(r, point))
+			(void)fputs("(out of memory for the table)\n", r->out);
+	}
 	if (point->intervals) {
 		(void)fputc('\n', r->out);
 		if (!latency_print_lines(r, point))

@@ -108,6 +108,15 @@ void curves_print(const struct report *r, const struct analysis_point *point);
 void latency_head_notes(const struct report *r, const struct analysis_intervals *in);
 bool latency_print_lines(const struct report *r, const struct analysis_point *point);
 void latency_notes(const struct report *r, const struct analysis_point *point);
+/* What a latency point's intervals are made of, by how long they are: a table, and its lines, those
+ * first that the slowest have most of (the caller frees; NULL: out of memory). */
+#define CLASSES_CAPTION                                                                          \
+	"What intervals are made of, in %, by how long they are: up to the median, from there "  \
+	"to the 90th and to the 99th percentile, and above. Where an interval waited for other " \
+	"threads, what they did meanwhile is a part of it."
+extern const char *const class_titles[PROFILE_CLASSES];
+const struct analysis_line **class_lines(const struct analysis_point *point, size_t *ret_n);
+bool classes_print(const struct report *r, const struct analysis_point *point);
 /* The books of all experiments, and notes on the whole run. */
 void footer_print(const struct report *r);
 void footer_notes(const struct report *r);
@@ -120,6 +129,8 @@ void costs_notes(const struct report *r);
 /* Is there nothing to print a table of? Notes why. */
 bool report_is_empty(const struct analysis *a);
 void empty_notes(const struct report *r);
+/* What effects are effects on: "mean latency" or "time per visit". */
+const char *what_shrinks(const struct analysis_point *point);
 /* What a point's lines say, in sentences; "" where nothing was tried. The caller's. */
 char *answer(const struct report *r, const struct analysis_point *point);
 

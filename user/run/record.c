@@ -172,9 +172,10 @@ int run_slopes_sink(void *arg, const struct profile_slopes *s)
 	kept = &p->slopes[p->n_slopes];
 	*kept = *s;
 	kept->point = copy(s->point);
+	kept->class = s->class ? copy(s->class) : NULL;
 	kept->places = copy(s->places);
 	p->n_slopes++;
-	if (!kept->point || !kept->places)
+	if (!kept->point || !kept->places || (s->class && !kept->class))
 		return -ENOMEM;
 	if (!r->write_error)
 		r->write_error = profile_write_slopes(r->writer, s);

@@ -407,9 +407,9 @@ static int slopes_end(void *b)
 	return session_slopes_end(b);
 }
 
-static int slopes(void *b, size_t i, struct backend_slopes *ret)
+static int slopes(void *b, size_t i, unsigned int class, struct backend_slopes *ret)
 {
-	return session_slopes(b, i, ret);
+	return session_slopes(b, i, class, ret);
 }
 
 const struct backend_ops session_backend = {

@@ -223,7 +223,7 @@ int slopes_map(struct session *s, struct error *e);
 void slopes_unmap(struct session *s); /* not opened: allowed */
 int session_slopes_begin(struct session *s, const struct backend_place *places, size_t n);
 int session_slopes_end(struct session *s);
-int session_slopes(struct session *s, size_t point, struct backend_slopes *ret);
+int session_slopes(struct session *s, size_t point, unsigned int class, struct backend_slopes *ret);
 
 /* sync.c: before and after load; tells the shim whether an experiment runs. */
 void sync_configure(struct session *s);

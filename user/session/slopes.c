@@ -18,6 +18,7 @@
 _Static_assert(BACKEND_MAX_PLACES == ABI_ENTRIES - ABI_ENTRY_FIRST, "an entry for each place");
 _Static_assert(BACKEND_MAX_PLACE_INTERVALS == ABI_MAX_PLACES, "room for their code");
 _Static_assert((int)WAIT_KINDS == (int)ABI_WAITS, "an entry for each kind of wait");
+_Static_assert(BACKEND_CLASSES == ABI_CLASSES, "sums for each class");
 
 int slopes_map(struct session *s, struct error *e)
 {
@@ -74,6 +75,8 @@ int session_slopes_begin(struct session *s, const struct backend_place *places, 
 	c->n_places[window & 1] = (unsigned int)n;
 	points_update_sampled(&s->points);
 	r = read_run(s, &s->window_run_ns, &s->window_ticked_ns);
+	if (r == 0)
+		r = points_window_begin(&s->points);
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < points_count(&s->points); i++) {
@@ -95,6 +98,8 @@ int session_slopes_end(struct session *s)
 	int r = read_run(s, &run, &ticked);
 
 	__atomic_store_n(&s->skel->bss->slopes_control.window, 0, __ATOMIC_SEQ_CST);
+	if (r == 0)
+		r = points_window_end(&s->points);
 	/* As between experiments. */
 	clocks_maintain(s);
 	loopback_maintain(s);
@@ -111,19 +116,22 @@ static uint64_t scaled(const struct session *s, uint64_t sum)
 	return (uint64_t)(s->window_scale * (double)(sum * ABI_D_UNIT));
 }
 
-int session_slopes(struct session *s, size_t point, struct backend_slopes *ret)
+int session_slopes(struct session *s, size_t point, unsigned int class, struct backend_slopes *ret)
 {
 	_cleanup_free_ struct abi_slopes *all = calloc(s->nr_cpus, sizeof(*all));
 	const struct point *p = points_shown(&s->points, point);
-	uint32_t key = (uint32_t)p->begin;
+	const struct bpf_map *map = p->pair ? s->skel->maps.interval_slopes : s->skel->maps.slopes;
+	uint32_t key = p->pair ? (p->pair - 1) * ABI_CLASSES + class : (uint32_t)p->begin;
 
 	*ret = (struct backend_slopes){0};
 	if (!all)
 		return -ENOMEM;
 	/* No event of their own brings visits of the others here. */
-	if (!p->probed || p->latency)
+	if (!p->pair && (!p->probed || p->latency))
 		return 0;
-	if (bpf_map_lookup_elem(bpf_map__fd(s->skel->maps.slopes), &key, all) < 0)
+	if (p->pair)
+		ret->classed = points_classed(&s->points, p, &ret->slow_ns);
+	if (bpf_map_lookup_elem(bpf_map__fd(map), &key, all) < 0)
 		return -errno;
 	for (unsigned int cpu = 0; cpu < s->nr_cpus; cpu++) {
 		const struct abi_slopes *a = &all[cpu];

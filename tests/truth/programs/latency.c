@@ -5,7 +5,9 @@
  * second thread is at work in c all the time and nobody waits for it. Of a round (b) of 4 ms: latency 4 ms, one in twenty 24
  * ms. queue: one thread makes requests (b) and another serves them (a), two at most are under way. While a > b the server
  * always works, and a request waits for the one before it: made b after a service began, it is done when that one and its
- * own are: 2 a - b. With a < b it waits for nobody: a. The threads of begin and end differ: the request is the key. */
+ * own are: 2 a - b. With a < b it waits for nobody: a. The threads of begin and end differ: the request is the key.
+ * lock: as classes, but what makes some requests slow is a second thread that holds a lock for as long as a takes, now and
+ * then; a request takes that lock before its work b. */
 #include "program.h"
 
 enum { CLASS = 20, SLOWER = 5, WINDOW = 2 };
@@ -74,6 +76,36 @@ static void *elsewhere(void *arg)
 	return arg;
 }
 
+static void *serve_behind_lock(void *arg)
+{
+	pin_to(&p, 0);
+	for (;;) {
+		request_begin(requests);
+		(void)pthread_mutex_lock(&mutex);
+		(void)pthread_mutex_unlock(&mutex);
+		work_b();
+		request_end(0, requests);
+		visit();
+	}
+	return arg;
+}
+
+/* Between two times it sleeps for 30 to 40 rounds, so that it falls in step with nothing. */
+static void *hold_lock(void *arg)
+{
+	uint64_t random = 1;
+
+	pin_to(&p, 1);
+	for (;;) {
+		random = random * 6364136223846793005ULL + 1442695040888963407ULL;
+		(void)usleep((useconds_t)(p.round_us * (30 + (double)((random >> 33) % 10))));
+		(void)pthread_mutex_lock(&mutex);
+		work_a();
+		(void)pthread_mutex_unlock(&mutex);
+	}
+	return arg;
+}
+
 static void *make(void *arg)
 {
 	pin_to(&p, 0);
@@ -119,6 +151,11 @@ int main(int argc, char **argv)
 		steps_a = program_steps(&p, SLOWER * p.round_us, p.speedup_a);
 		start_thread(serve_classes, NULL);
 		start_thread(elsewhere, NULL);
+	} else if (strcmp(p.kind, "lock") == 0) {
+		steps_b = program_steps(&p, p.round_us, p.speedup_b);
+		steps_a = program_steps(&p, SLOWER * p.round_us, p.speedup_a);
+		start_thread(serve_behind_lock, NULL);
+		start_thread(hold_lock, NULL);
 	} else if (strcmp(p.kind, "queue") == 0) {
 		steps_a = program_steps(&p, p.round_us * p.share_a / 100, p.speedup_a);
 		steps_b = program_steps(&p, p.round_us * (100 - p.share_a) / 100, p.speedup_b);
