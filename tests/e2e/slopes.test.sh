@@ -127,7 +127,7 @@ attach_to() {
 	system) words=(system --pid-tree "$server") ;;
 	esac
 	timeout -k 5 30 "$COZBPF" "${words[@]}" -q --no-report -o "$profile" --slopes-only -p "progress=${command[0]}:progress" -d 3 2>err || why+=" status $?;"
-	grep -q cozbpf "/proc/$server/maps" && why+=' a library of cozbpf is in the process;'
+	! maps_of_ours "$server" || why+=' a library of cozbpf is in the process;'
 	kill "$server"
 	wait "$server" 2>/dev/null
 	judge 'a > 0.1 and 1.3 < a / b < 1.75'
