@@ -119,13 +119,14 @@ short_run() {
 	[ ! -s err ] || why+=' something on stderr;'
 }
 
-# Of two threads that take turns each has its part of a round, 60 and 40 %, in the profile of a run, of attach and of system.
+# Of two threads that take turns each has its part of a round, 60 and 40 %, in the profile of a run, of attach and of system. What an interval of the
+# one is made of is its line.
 slopes() {
 	local command=("$BUILD/tests/truth/handover" --round 5000 --share-a 60 --kind mutex --window 1) options=(-q --no-report --slopes-only -o "$profile") way status
 	for way in run attach system; do
 		rm -f -- "$profile"
 		if [ "$way" = run ]; then
-			timeout "$limit" "$COZBPF" run "${options[@]}" -p progress -- "${command[@]}" --seconds 4 >out 2>err </dev/null
+			timeout "$limit" "$COZBPF" run "${options[@]}" -p progress --latency step=work_a,work_a%return -- "${command[@]}" --seconds 4 >out 2>err </dev/null
 			status=$?
 		else
 			"${command[@]}" --seconds 600 >/dev/null &
@@ -146,6 +147,15 @@ a, b = (slopes.get(number, 0) for number in sys.argv[1:])
 print(report["experiments"], slopes)
 sys.exit(not (report["experiments"] == 0 and a > 0.2 and 1.1 < a / b < 2))' \
 			"$(line_in_handover a)" "$(line_in_handover b)" >>out 2>>err || why+=" $way: other slopes;"
+		[ "$way" != run ] || python3 -c '
+import json, sys
+made = whole = 0
+for record in map(json.loads, open(sys.argv[1])):
+    if record["type"] == "slopes" and "class" in record:
+        whole += record["time_ns"] - record["own_ns"]
+        made += sum(int(p.split("\t")[0]) for p in record["places"].splitlines() if p.endswith(f":{sys.argv[2]}"))
+print("of intervals", made, whole)
+sys.exit(not (whole and 0.6 < made / whole < 1.4))' "$profile" "$(line_in_handover a)" >>out 2>>err || why+=' run: not what intervals are made of;'
 	done
 }
 
