@@ -69,7 +69,7 @@ job=$!
 sleep 1
 kill "$inside"
 wait "$inside" 2>/dev/null
-./in-scope steady 20 >late.out &
+./in-scope steady "$(lasting 20)" >late.out &
 late=$!
 wait "$job" || true
 holds "sum(x['selected_samples'] for x in experiments[len(experiments) * 2 // 3:]) > 20" && why='' || why='no samples of the one that came later'
