@@ -43,7 +43,7 @@ _Static_assert(sizeof(struct abi_latency) == 64 + 4 * HISTOGRAM_BUCKETS, "abi_la
 /* The kernel's per-CPU allocator has no larger pieces than 32 KiB. */
 _Static_assert(sizeof(struct abi_latency) <= 32768, "abi_latency is one per-CPU value");
 
-/* Intervals are told apart by how long they are: up to the median, to the 90th, to the 99th
+/* Classes of intervals by length: up to the median, from there to the 90th and to the 99th
  * percentile, and above. */
 #define ABI_CLASSES 4
 

@@ -120,7 +120,8 @@ why+=$(
 import json
 of, fill, report = (json.load(open(name, encoding="utf-8")) for name in ("out.json", "fill.json", "report.json"))
 rows = [x for b in of["blocks"] for x in b["instructions"]]
-lines = {int(x["selected"].rpartition(":")[2]): x for x in report["points"][0]["lines"] if x["experiments"]}
+tried = [x for x in report["points"][0]["lines"] if x["experiments"]]
+lines = {int(x["selected"].rpartition(":")[2]): x for x in tried}
 shown = [x for x in rows if "effects" in x]
 # As the report's columns do, it leaves out what no experiment came near.
 def same_effects(x):

@@ -32,7 +32,9 @@ def main(bench, cozbpf, where, seconds):
     for i, name in enumerate(SELECTED + (ALSO_IN_FULL if os.environ.get("FULL") == "1" else ())):
         directory = os.path.join(where, str(i))
         os.makedirs(directory)
-        wrong, figures = complaint(attribution, variants, common, name, cozbpf, directory, float(seconds))
+        wrong, figures = complaint(
+            attribution, variants, common, name, cozbpf, directory, float(seconds)
+        )
         print(f"not ok {name}: {wrong}" if wrong else f"ok {name}")
         print(f"# {figures}", flush=True)
 

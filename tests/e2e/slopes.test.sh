@@ -83,7 +83,7 @@ tried beside_experiments
 verdict 'beside experiments' "$why" err complaint text
 
 # What intervals are made of: one in twenty executes line a for 20 ms as well as b for 4 ms, or waits for
-# whoever executes it.
+# the thread that executes it.
 cat >classes.py <<'P'
 import json
 import subprocess

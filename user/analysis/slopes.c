@@ -282,7 +282,7 @@ static size_t class_number(const char *class)
 	return i;
 }
 
-/* How many visits or intervals a record is of, and of which class. */
+/* Adds a record's visits or intervals to those of the point and of their class. */
 static void count_record(const struct profile_slopes *s, struct analysis_point *point, bool alone)
 {
 	size_t class = class_number(s->class);

@@ -193,17 +193,26 @@ static struct json_object *copies_of(const struct profile *p, const char *select
 	return whole(copies, r);
 }
 
+/* A new object in @list, of the class that has this number. */
+static struct json_object *add_class(struct json_object *list, size_t number, int *r)
+{
+	struct json_object *o = json_object_new_object();
+
+	*r |= json_object_array_add(list, o) |
+	      json_add_string(o, "class", profile_class_names[number]);
+	return o;
+}
+
 /* The line's share of intervals, by how long they are. */
 static struct json_object *by_class_of(const struct analysis_line *l)
 {
-	struct json_object *list = json_object_new_array(), *o;
+	struct json_object *list = json_object_new_array();
 	int r = 0;
 
 	for (size_t i = 0; list && i < PROFILE_CLASSES; i++) {
-		o = json_object_new_object();
-		r |= json_object_array_add(list, o) |
-		     json_add_string(o, "class", profile_class_names[i]) |
-		     json_add_number(o, "share", l->in_class[i].effect) |
+		struct json_object *o = add_class(list, i, &r);
+
+		r |= json_add_number(o, "share", l->in_class[i].effect) |
 		     json_add_number(o, "low", l->in_class[i].low) |
 		     json_add_number(o, "high", l->in_class[i].high);
 	}
@@ -212,14 +221,13 @@ static struct json_object *by_class_of(const struct analysis_line *l)
 
 static struct json_object *classes_of(const struct analysis_point *p)
 {
-	struct json_object *list = json_object_new_array(), *o;
+	struct json_object *list = json_object_new_array();
 	int r = 0;
 
 	for (size_t i = 0; list && i < PROFILE_CLASSES; i++) {
-		o = json_object_new_object();
-		r |= json_object_array_add(list, o) |
-		     json_add_string(o, "class", profile_class_names[i]) |
-		     add_count(o, "intervals", p->classes[i].n) |
+		struct json_object *o = add_class(list, i, &r);
+
+		r |= add_count(o, "intervals", p->classes[i].n) |
 		     json_add_number(o, "mean_ns", p->classes[i].mean_ns);
 	}
 	return whole(list, r);

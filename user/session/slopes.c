@@ -120,17 +120,19 @@ int session_slopes(struct session *s, size_t point, unsigned int class, struct b
 {
 	_cleanup_free_ struct abi_slopes *all = calloc(s->nr_cpus, sizeof(*all));
 	const struct point *p = points_shown(&s->points, point);
-	const struct bpf_map *map = p->pair ? s->skel->maps.interval_slopes : s->skel->maps.slopes;
-	uint32_t key = p->pair ? (p->pair - 1) * ABI_CLASSES + class : (uint32_t)p->begin;
+	const struct bpf_map *map = s->skel->maps.slopes;
+	uint32_t key = (uint32_t)p->begin;
 
 	*ret = (struct backend_slopes){0};
 	if (!all)
 		return -ENOMEM;
-	/* No event of their own brings visits of the others here. */
-	if (!p->pair && (!p->probed || p->latency))
-		return 0;
-	if (p->pair)
+	if (p->pair) {
+		map = s->skel->maps.interval_slopes;
+		key = (p->pair - 1) * ABI_CLASSES + class;
 		ret->classed = points_classed(&s->points, p, &ret->slow_ns);
+	} else if (!p->probed || p->latency) {
+		return 0; /* counters of coz.h: their visits cause no event */
+	}
 	if (bpf_map_lookup_elem(bpf_map__fd(map), &key, all) < 0)
 		return -errno;
 	for (unsigned int cpu = 0; cpu < s->nr_cpus; cpu++) {
