@@ -8,8 +8,6 @@
 #include <bpf/bpf_tracing.h>
 
 const volatile unsigned int visit_rates_process = 0;
-/* The process whose visits count; 0: those of all that have the probes. */
-unsigned int visit_rates_only = 0;
 /* Upper half of the cookies of the probes that count now. Those of an earlier window may not be
  * gone yet. */
 unsigned int visit_rates_window = 0;
@@ -35,8 +33,7 @@ int visit_rates_probe(struct pt_regs *ctx)
 {
 	u64 cookie = bpf_get_attach_cookie(ctx);
 
-	if (cookie >> 32 == visit_rates_window &&
-	    (!visit_rates_only || task_process(bpf_get_current_task_btf()) == visit_rates_only))
+	if (cookie >> 32 == visit_rates_window)
 		visit_rates_add((u32)cookie);
 	return 0;
 }

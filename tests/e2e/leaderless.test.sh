@@ -85,8 +85,10 @@ done
 listed() {
 	timeout -k 5 "$limit" "$COZBPF" list functions "$target" >said 2>complaint || why+=' it failed;'
 	grep -qx burn said || why+=' no function;'
-	timeout -k 5 "$limit" "$COZBPF" list points --rates "$target" >said 2>complaint || why+=' rates: it failed;'
-	grep -qE '^ +[0-9.]+  served$' said || why+=' no rate of the point;'
+	# Probes could not be put into it alone.
+	timeout -k 5 "$limit" "$COZBPF" list points --rates "$target" >said 2>complaint
+	grep -q 'system calls alone: the first thread has ended' said complaint || why+=' not said that only system calls count;'
+	grep -qE '^ +[0-9.]+  served$' said && why+=' a probe in all processes that run the file;'
 }
 tried listed
 verdict 'list' "$why" said complaint
@@ -95,7 +97,8 @@ collected() {
 	timeout -k 5 "$limit" "$COZBPF" collect --db db --rate 1000 -d 1s >said 2>complaint || why+=' it failed;'
 	timeout -k 5 "$limit" "$COZBPF" top --db db --by line >said 2>>complaint || why+=' top: it failed;'
 	grep -q 'leaderless.c:[0-9]' said || why+=' no line of it;'
-	timeout -k 5 "$limit" "$COZBPF" annotate --db db --count 1s --pid "$target" burn >said 2>>complaint || why+=' annotate: it failed;'
+	timeout -k 5 "$limit" "$COZBPF" annotate --db db --count 1s --pid "$target" burn >said 2>>complaint && why+=' annotate put probes into all processes that run the file;'
+	grep -q 'probes could not be put into it alone' complaint || why+=' annotate: no reason;'
 }
 tried collected
 verdict 'collect, annotate --count' "$why" said complaint

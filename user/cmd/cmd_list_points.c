@@ -12,6 +12,7 @@
 #include "code/loops.h"
 #include "elf/object.h"
 #include "elf/usdt.h"
+#include "kernel/uprobes.h"
 #include "session/visit_rates.h"
 
 #include <errno.h>
@@ -170,6 +171,10 @@ int list_rates(struct listing *l, int pid)
 	size_t n;
 	int r = visit_rates_begin(l->code, pid, NULL, &v, &e);
 
+	if (r == 0 && !uprobes_alone_in(pid))
+		r = list_note(l, "system calls alone: the first thread has ended, so probes could "
+				 "not be put into this process alone, and would slow down all "
+				 "that run the same files");
 	while (r == 0) {
 		r = visit_rates_step(v, clock_monotonic_ns(), &next, &e);
 		until = clock_timespec(next);

@@ -90,6 +90,12 @@ int windows_open(pid_t pid, const struct elf_object *o, struct windows **ret, st
 	w->before = calloc(VISIT_RATES_SITES, sizeof(*w->before));
 	w->each = w->cpus > 0 ? calloc((size_t)w->cpus, sizeof(*w->each)) : NULL;
 	r = w->before && w->each ? load(w, e) : fail(e, ENOMEM, "out of memory");
+	if (r == 0 && !uprobes_alone_in(pid))
+		r = fail(
+			e, ENOTSUP,
+			"the first thread of process %d has ended: probes could not be put into it "
+			"alone, and would slow down all processes that run the same files",
+			(int)pid);
 	if (r == 0 && !clock_process_ns(pid))
 		r = fail(e, ESRCH, "there is no process %d", (int)pid);
 	if (r < 0) {
@@ -186,7 +192,6 @@ static int attach(struct windows *w, const struct window_place *places, const bo
 				(struct uprobe){.vaddr = places[i].vaddr,
 						.cookie = (uint64_t)w->window << 32 | places[i].id,
 						.certain = true};
-	w->skel->bss->visit_rates_only = uprobe_process(w->pid) < 0 ? (unsigned int)w->pid : 0;
 	return u.n == 0 ? -ENOENT : uprobes_link(&u, w->skel->progs.visit_rates_probe, e);
 }
 

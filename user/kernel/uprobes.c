@@ -35,9 +35,24 @@ static uint64_t address(const void *p)
 	return (uint64_t)(uintptr_t)p;
 }
 
-pid_t uprobe_process(pid_t pid)
+static const char *name_of(const struct uprobes *u)
 {
-	return proc_thread(pid) == pid ? pid : -1;
+	return u->name ? u->name : elf_object_path(u->places->o);
+}
+
+bool uprobes_alone_in(pid_t pid)
+{
+	return proc_thread(pid) == pid;
+}
+
+static int check_process(const struct uprobes *u, struct error *e)
+{
+	if (!u->pid || uprobes_alone_in(u->pid))
+		return 0;
+	return fail(e, ESRCH,
+		    "the first thread of process %d has ended: probes would not be in it alone, "
+		    "but slow down all processes that map %s",
+		    (int)u->pid, name_of(u));
 }
 
 static int link_many(int program_fd, const char *path, const uint64_t *numbers, size_t n, pid_t pid)
@@ -105,11 +120,6 @@ static const char *path_of(const struct uprobes *u, char buf[PATH])
 	return buf;
 }
 
-static const char *name_of(const struct uprobes *u)
-{
-	return u->name ? u->name : elf_object_path(u->places->o);
-}
-
 /* Decides on a place. */
 static int look(const struct uprobes *u, const struct uprobe *p, uint64_t *ret_offset,
 		uint64_t *ret_semaphore, struct error *e)
@@ -156,13 +166,15 @@ int uprobe_attach(const struct uprobes *u, size_t i, const struct bpf_program *p
 	uint64_t offset, semaphore;
 	struct bpf_link *link;
 	char path[PATH];
-	int r = look(u, &u->all[i], &offset, &semaphore, e);
+	int r = check_process(u, e);
 
+	if (r == 0)
+		r = look(u, &u->all[i], &offset, &semaphore, e);
 	if (r < 0)
 		return r;
 	opts.ref_ctr_offset = semaphore;
-	link = bpf_program__attach_uprobe_opts(program, u->pid ? uprobe_process(u->pid) : -1,
-					       path_of(u, path), offset, &opts);
+	link = bpf_program__attach_uprobe_opts(program, u->pid ? u->pid : -1, path_of(u, path),
+					       offset, &opts);
 	if (!link)
 		return refused(u, &u->all[i], false, -errno, e);
 	*ret = link;
@@ -173,17 +185,16 @@ int uprobes_link(const struct uprobes *u, const struct bpf_program *program, str
 {
 	_cleanup_free_ uint64_t *numbers = calloc(3 * u->n + 1, sizeof(*numbers));
 	char path[PATH];
-	int r = 0, fd;
+	int r = check_process(u, e), fd;
 
-	if (!numbers)
-		return fail(e, ENOMEM, "out of memory");
+	if (r == 0 && !numbers)
+		r = fail(e, ENOMEM, "out of memory");
 	for (size_t i = 0; r == 0 && i < u->n; i++) {
 		r = look(u, &u->all[i], &numbers[i], &numbers[u->n + i], e);
 		numbers[2 * u->n + i] = u->all[i].cookie;
 	}
 	if (r < 0)
 		return r;
-	fd = link_many(bpf_program__fd(program), path_of(u, path), numbers, u->n,
-		       u->pid && uprobe_process(u->pid) > 0 ? u->pid : 0);
+	fd = link_many(bpf_program__fd(program), path_of(u, path), numbers, u->n, u->pid);
 	return fd < 0 ? refused(u, &u->all[0], true, fd, e) : fd;
 }

@@ -30,21 +30,21 @@ struct uprobes {
 	struct code_places *places; /* the object, and what is known of it */
 	const char *path;	    /* of the file; NULL: what the object was opened as */
 	const char *name;	    /* what errors call it; NULL: as the object */
-	pid_t pid; /* as far as uprobe_process knows one; 0: all processes that map it */
+	pid_t pid; /* the only process that they are put into; 0: all that map the file */
 	const struct uprobe *all;
 	size_t n;
 };
 
 /* One probe of @u, number @i, that calls @program. *ret is the caller's. -EINVAL: no instruction
- * begins there; -ERANGE: it is not in the file; else what the kernel says. @e names the place. */
+ * begins there; -ERANGE: it is not in the file; -ESRCH: they would not be alone in the process;
+ * else what the kernel says. @e names the place. */
 int uprobe_attach(const struct uprobes *u, size_t i, const struct bpf_program *program,
 		  struct bpf_link **ret, struct error *e);
 /* All of them in one link: a descriptor, or a negative errno as above. */
 int uprobes_link(const struct uprobes *u, const struct bpf_program *program, struct error *e);
-/* What names the process @pid to the kernel when it places probes: @pid, or -1 for all processes.
- * The kernel compares with the memory of the first thread, which is gone once that thread has
- * ended. So each program of a probe looks itself at the process that runs it. */
-pid_t uprobe_process(pid_t pid);
+/* Can probes be put into the process @pid alone? The kernel compares with the memory of the first
+ * thread, which is gone once that thread has ended. */
+bool uprobes_alone_in(pid_t pid);
 /* May this user place a probe by a link of its own, as uprobe_attach does? The kernel asks for
  * CAP_SYS_ADMIN, where links that hold many take CAP_PERFMON. 0 or a negative errno. */
 int uprobe_allowed(void);

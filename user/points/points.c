@@ -73,7 +73,7 @@ bool points_everywhere(const struct points *ps)
 
 bool points_leaderless(const struct points *ps)
 {
-	return ps->pid && uprobe_process(ps->pid) < 0;
+	return ps->pid && !uprobes_alone_in(ps->pid);
 }
 
 static struct point *new_point(struct points *ps, const char *name)
@@ -122,7 +122,8 @@ int points_attach_sites(struct points *ps, size_t point, const struct point_site
 {
 	uint64_t cost = points_sites_cost(ps, sites, n);
 	struct point *p = &ps->all[point];
-	struct point_probes u = points_probes_of(ps, point, ps->pid, p->name);
+	struct point_probes u =
+		points_probes_of(ps, point, points_everywhere(ps) ? 0 : ps->pid, p->name);
 
 	if (n && cost > p->cost_ns)
 		p->cost_ns = cost;

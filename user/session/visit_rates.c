@@ -204,7 +204,8 @@ static int attach(struct visit_rates *v, struct error *e)
 {
 	int r = 0;
 
-	v->skel->bss->visit_rates_only = uprobe_process(v->pid) < 0 ? (unsigned int)v->pid : 0;
+	if (!uprobes_alone_in(v->pid))
+		return 0;
 	for (size_t i = 0; r == 0 && i < v->n;)
 		r = attach_object(v, i, &i, e);
 	return r;

@@ -23,8 +23,9 @@ struct visit_rate {
 };
 
 /* Puts probes on what @pid, which has the code of @code mapped, could pass: USDT probes of all
- * objects, functions of its executable that others can call. visit_rates_end ends it, before the
- * map is closed. @disabled: features to go without, as of run. */
+ * objects, functions of its executable that others can call; where they would not be in it alone
+ * (uprobes_alone_in), only system calls are counted. visit_rates_end ends it, before the map is
+ * closed. @disabled: features to go without, as of run. */
 int visit_rates_begin(struct code_map *code, pid_t pid, const char *disabled,
 		      struct visit_rates **ret, struct error *e);
 /* Does what is due at @now (monotonic ns). What is passed far too often loses its probe after some
