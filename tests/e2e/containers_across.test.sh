@@ -107,8 +107,11 @@ id=$(readelf -n stripped | sed -n 's/.*Build ID: //p')
 await_line victim.out '^at_ms' 15
 victim=$(pgrep -f -x '/opt/steady 600')
 why=''
-attached "$COZBPF" attach "$victim" "${options[@]}" -d 2
-verdict 'from the host: debug files' "$why" complaint
+attached "$COZBPF" attach "$victim" "${options[@]}" --debug-dir "/proc/$victim/root/usr/lib/debug" -d 2
+"$COZBPF" attach "$victim" "${options[@]}" -d 2 >out 2>refusal </dev/null && why+=' its root chose where a probe stands;'
+grep -q 'only a debug file of the container says' refusal || why+=' no reason;'
+"$COZBPF" list functions "$victim" 2>>complaint | grep -qx burn || why+=' no names;'
+verdict 'from the host: debug files' "$why" complaint refusal
 kill -KILL "$victim" # the first process of its namespace
 wait
 

@@ -85,6 +85,11 @@ static int open_from_server(const char *id)
 	return is_trusted(fd, as->uid, as->gid) ? TAKE_FD(fd) : -EKEYREJECTED;
 }
 
+bool elf_object_has_container_debug(const struct elf_object *o)
+{
+	return o->container_debug;
+}
+
 int debug_open_named(const struct elf_object *o, const struct debug_options *options,
 		     const char *path)
 {
@@ -93,9 +98,13 @@ int debug_open_named(const struct elf_object *o, const struct debug_options *opt
 	if (strncmp(path, DEBUGINFOD_SCHEME, strlen(DEBUGINFOD_SCHEME)) == 0)
 		return open_from_server(path + strlen(DEBUGINFOD_SCHEME));
 	fd = open_elf(path, &o->rights);
-	if (fd < 0)
+	if (fd < 0 || in_debug_dir(options, path))
 		return TAKE_FD(fd);
-	return in_debug_dir(options, path) || is_trusted_for(o, fd) ? TAKE_FD(fd) : -EKEYREJECTED;
+	if (!is_trusted_for(o, fd))
+		return -EKEYREJECTED;
+	if (strncmp(path, "/proc/", strlen("/proc/")) == 0)
+		((struct elf_object *)(uintptr_t)o)->container_debug = true;
+	return TAKE_FD(fd);
 }
 
 /* One search: each place is tried until a file there is the right one. */

@@ -40,6 +40,7 @@ struct elf_object {
 		rights; /* what files that it names are opened with: those of the program's user */
 	const struct elf_readers *readers; /* who reads it */
 	struct decoder *decoder; /* theirs; NULL: nothing has been asked for, or it is read here */
+	bool container_debug;	 /* see elf_object_has_container_debug */
 };
 
 /* As elf_object_open, of an open file, which it takes over; @name is what errors call it. */

@@ -527,6 +527,15 @@ static int find_in(const struct elf_object *o, struct line_table *lines, const s
 		r = find_sharers(o, p, false, ret->code[i].addr, ret, e);
 	if (r == 0 && n && p->kind != POINT_SAMPLED_LINE)
 		r = make_sites(o, addrs, n, exact || offset, ret, e);
+	if (r == 0 && ret->n && p->kind != POINT_USDT && elf_object_has_container_debug(o))
+		r = fail(
+			e, EPERM,
+			"%s %s: where that is only a debug file of the container says, and its "
+			"root "
+			"could have chosen any place in a file that other containers have as well; "
+			"use sampled:FUNCTION or sampled:FILE:LINE, or, if you trust it, "
+			"--debug-dir /proc/PID/root/usr/lib/debug",
+			option, p->name);
 	if (r == 0 && ret->n)
 		r = check_sites(o, p, option, ret, e);
 	if (r < 0)
