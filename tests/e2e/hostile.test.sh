@@ -205,6 +205,23 @@ ended 0
 wait "$victim" || why+=" the program ended with status $?;"
 verdict "system: execs in a loop" "$why" complaint
 
+# Children that come faster than anyone can look: the run begins and ends all the same.
+for how in attach system; do
+	"$programs/hostile" chain 60 >chain.out &
+	victim=$!
+	await_line chain.out '^pid' 5
+	if [ "$how" = attach ]; then
+		start attach "$victim" "${options[@]}" -d 1
+	else
+		scoped --exe "$programs/hostile"
+	fi
+	watched=("$victim")
+	ended 0
+	pkill -KILL -f -x "$programs/hostile chain 60"
+	wait "$victim" 2>/dev/null
+	verdict "$how: a chain of children" "$why" complaint
+done
+
 "$programs/hostile" block 3 >block.out &
 victim=$!
 await_line block.out '^pid' 5

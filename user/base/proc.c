@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "base/proc.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 
 #include <dirent.h>
@@ -61,21 +62,43 @@ void proc_path(char path[PROC_PATH], pid_t pid, const char *name)
 	(void)snprintf(path, PROC_PATH, "/proc/%d/%s", (int)proc_thread(pid), name);
 }
 
-int proc_each_number(const char *path, int (*cb)(pid_t number, void *arg), void *arg)
+struct numbers {
+	pid_t *all;
+	size_t n;
+};
+
+static void numbers_free(struct numbers *x)
+{
+	free(x->all);
+}
+
+static int read_numbers(const char *path, struct numbers *ret)
 {
 	DIR *d = opendir(path);
 	const struct dirent *x;
-	int r = 0;
+	int r = d ? 0 : -errno;
 
-	if (!d)
-		return -errno;
 	while (r == 0 && (x = readdir(d))) {
 		char *end;
 		long number = strtol(x->d_name, &end, 10);
 
-		if (*x->d_name >= '1' && *x->d_name <= '9' && !*end && number <= INT_MAX)
-			r = cb((pid_t)number, arg);
+		if (*x->d_name < '1' || *x->d_name > '9' || *end || number > INT_MAX)
+			continue;
+		r = array_room(ret->all, ret->n);
+		if (r == 0)
+			ret->all[ret->n++] = (pid_t)number;
 	}
-	(void)closedir(d);
+	if (d)
+		(void)closedir(d);
+	return r;
+}
+
+int proc_each_number(const char *path, int (*cb)(pid_t number, void *arg), void *arg)
+{
+	_cleanup_(numbers_free) struct numbers numbers = {0};
+	int r = read_numbers(path, &numbers);
+
+	for (size_t i = 0; r == 0 && i < numbers.n; i++)
+		r = cb(numbers.all[i], arg);
 	return r;
 }

@@ -15,5 +15,6 @@ pid_t proc_thread(pid_t pid);
 /* The path of @name in that directory. */
 void proc_path(char path[PROC_PATH], pid_t pid, const char *name);
 /* Calls @cb for each number that is a name in the directory at @path until it returns non-zero,
- * which is then returned. -errno: there is no such directory. */
+ * which is then returned. All are read first: processes that fork while @cb runs do not keep it
+ * from ending. -errno: there is no such directory. */
 int proc_each_number(const char *path, int (*cb)(pid_t number, void *arg), void *arg);

@@ -14,6 +14,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -91,6 +92,7 @@ static _Noreturn void ask(const struct asking *a, int out)
 	     setresgid(a->as->gid, a->as->gid, a->as->gid) < 0 ||
 	     setresuid(a->as->uid, a->as->uid, a->as->uid) < 0 || setuid(0) == 0))
 		_exit(127);
+	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
 	for (int s = 1; s < _NSIG; s++)
 		(void)sigaction(s, &usual, NULL);
 	(void)sigemptyset(&none);

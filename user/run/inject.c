@@ -25,6 +25,7 @@
  * should sleep. */
 #define TRIAL_NS (3 * NSEC_PER_SEC)
 #define TRIAL_EXPERIMENTS 4
+#define MOST_ROUNDS 16
 
 int run_inject_open(struct run *r, struct error *e)
 {
@@ -166,12 +167,13 @@ void run_inject_rest(struct run *r, const struct session_process *all, size_t n)
 }
 
 /* Into all that are due. A child that one of them had before its turn came is found in the next
- * round, and inherits what comes after that. */
+ * round, and inherits what comes after that. Who forks faster than that gets one later
+ * (run_inject_rest). */
 static int inject_all(struct run *r, struct error *e)
 {
 	int err;
 
-	for (size_t done = 1; done;) {
+	for (size_t done = 1, round = 0; done && round < MOST_ROUNDS; round++) {
 		_cleanup_free_ struct session_process *all = NULL;
 		size_t n;
 

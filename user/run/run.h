@@ -246,6 +246,8 @@ int run_scope_step(struct run *r, uint64_t now, uint64_t *ret_next, struct error
 void run_scope_look(struct run *r, pid_t pid, uint64_t when);
 /* Have all processes of attach ended, and what came of them? */
 bool run_scope_is_over(struct run *r);
+/* Of attach: is the process still there that the option's number @i named? */
+bool run_scope_lives(const struct run *r, size_t i);
 
 /* inject.c: payment handlers in processes, which they lose when we leave. */
 /* Forks a process that injects, so call it before there is a second thread. Does nothing unless the

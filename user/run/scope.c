@@ -5,6 +5,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "base/open_file.h"
 #include "base/proc.h"
 #include "code/map.h"
@@ -18,6 +19,9 @@
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+/* At the descendants of processes that run already. */
+#define MOST_LOOKS 16
 
 bool run_scope_is_many(const struct run *r)
 {
@@ -215,17 +219,21 @@ int run_scope_enter(struct run *r, struct error *e)
 {
 	struct run_scope *s = r->scope;
 	struct descent d = {.run = r, .e = e};
+	bool follows = r->options.kind == RUN_ATTACH && r->options.scope.follow == FOLLOW_ALL;
 	int err = 0;
 
 	for (size_t i = 0; err == 0 && i < s->n_found; i++)
 		err = run_scope_settle(r, s->found[i], e);
-	/* Children that a process has from now on are entered by the kernel's side. */
-	do {
+	/* Children that a process has from now on are entered by the kernel's side. Those of
+	 * processes that fork as soon as they are born may be ahead of every look. */
+	d.added = 1;
+	for (size_t i = 0; err == 0 && follows && d.added && i < MOST_LOOKS; i++) {
 		d.added = 0;
-		if (err == 0 && r->options.kind == RUN_ATTACH &&
-		    r->options.scope.follow == FOLLOW_ALL)
-			err = process_each(find_child, &d);
-	} while (err == 0 && d.added);
+		err = process_each(find_child, &d);
+	}
+	if (err == 0 && follows && d.added)
+		(void)log_error("warning: processes fork faster than they are found; some children "
+				"are not profiled");
 	for (size_t i = 0; err == 0 && i < s->n_pids; i++) {
 		pid_t pid = r->options.scope.pids[i];
 		unsigned int flags;
@@ -239,6 +247,13 @@ int run_scope_enter(struct run *r, struct error *e)
 			err = look;
 	}
 	return err;
+}
+
+bool run_scope_lives(const struct run *r, size_t i)
+{
+	const int *pidfds = r->scope ? r->scope->pidfds : NULL;
+
+	return pidfds && pidfds[i] >= 0 && !process_has_ended(pidfds[i]);
 }
 
 int run_scope_points(struct run *r, struct error *e)

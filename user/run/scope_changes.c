@@ -20,7 +20,8 @@
 #define LOOK_LAST_NS \
 	(200 * NSEC_PER_MSEC) /* ... and from here on in turn with all other processes */
 #define ROUND_NS (200 * NSEC_PER_MSEC)
-#define ROUND_LOOKS 8		   /* of a round: reading a process's mappings takes some 0.1 ms */
+#define ROUND_LOOKS 8 /* of a round: reading a process's mappings takes some 0.1 ms */
+#define MOST_BATCHES 16
 #define SCAN_NS (1 * NSEC_PER_SEC) /* what changes without an exec: user, name, control group */
 
 static void look_later(struct run_scope *s, pid_t pid, uint64_t now)
@@ -163,11 +164,13 @@ int run_scope_step(struct run *r, uint64_t now, uint64_t *ret_next, struct error
 	size_t n;
 	int err = 0;
 
-	while (err == 0 && (n = session_execs(r->session, &pids))) {
+	/* What is left of a storm of them comes with the next step. */
+	for (size_t i = 0; err == 0 && i < MOST_BATCHES && (n = session_execs(r->session, &pids));
+	     i++) {
 		if (s->rule) /* who is in the group now: all of these are older */
 			err = process_rule_refresh(s->rule, e);
-		for (size_t i = 0; err == 0 && i < n; i++)
-			err = on_exec(r, pids[i], now, e);
+		for (size_t k = 0; err == 0 && k < n; k++)
+			err = on_exec(r, pids[k], now, e);
 	}
 	due_looks(r, now);
 	if (err == 0 && now >= s->round_ns) {

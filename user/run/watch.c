@@ -257,8 +257,10 @@ static bool is_stopped(struct run *r, bool *ret_was)
 	if (r->target)
 		return target_is_stopped(r->target, ret_was);
 	r->stops.was = false;
+	/* Another process may have the number of one that has ended. */
 	for (size_t i = 0; i < o->n_pids && !r->stops.was; i++)
-		r->stops.was = process_read(o->pids[i], &p) == 0 && p.state == 'T';
+		r->stops.was = run_scope_lives(r, i) && process_read(o->pids[i], &p) == 0 &&
+			       p.state == 'T';
 	*ret_was = was || r->stops.was;
 	return r->stops.was;
 }

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Programs that make it hard for whoever attaches to them. usage: hostile KIND SECONDS. KIND: steady (nothing of the kind; prints its
  * number first), unmap (gives up all its mappings but the stack and a page of code), exec (starts itself over and over), block (blocks
- * all signals). Two threads compute in the line of burn, but of unmap and exec, which have one. */
+ * all signals), chain (each child has one itself at once, and ends soon: there is always one that nobody has looked at). Two threads compute in the line
+ * of burn, but of unmap and exec, which have one, and chain, which has none. */
 #include "helper.h"
 
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 enum { MAX_RANGES = 256 };
 
@@ -96,6 +99,22 @@ static void *body(void *arg)
 	return arg;
 }
 
+static void chain(double seconds)
+{
+	uint64_t end = now_ns() + (uint64_t)(seconds * 1e9);
+
+	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+	for (int i = 0; i < 4; i++)
+		if (fork() == 0)
+			for (;;)
+				if (now_ns() > end || fork() > 0) {
+					(void)usleep(20000);
+					_exit(0);
+				}
+	while (wait(NULL) > 0)
+		continue;
+}
+
 int main(int argc, char **argv)
 {
 	double seconds = argc == 3 ? atof(argv[2]) : 0;
@@ -119,6 +138,10 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	printf("pid %d\n", (int)getpid());
+	if (strcmp(argv[1], "chain") == 0) {
+		chain(seconds);
+		return 0;
+	}
 	if (strcmp(argv[1], "unmap") == 0)
 		unmap(seconds);
 	if (strcmp(argv[1], "block") == 0) {
