@@ -88,7 +88,7 @@ static __always_inline void leave(struct task_struct *prev, struct abi_cpu *c, b
 	if (!t->wait.came)
 		c->local = passed ? before : local;
 	t->wait.came = 0;
-	slope_leave(&t->vectors, t->wait.from_outside);
+	slope_leave(&t->vectors, t->wait.from_outside, now);
 	if (!runnable && !pays_in_shim)
 		t->wait.last_wake_external = 0;
 	if (!runnable)
@@ -124,6 +124,30 @@ static __always_inline s64 cpu_local(const struct abi_cpu *c, const struct threa
 #define SHORT_WAIT_NS                                                               \
 	100000 /* much less than any distance between samples: not worth finer ones \
 		*/
+
+/* S3, of @t, which waited for CPU @me since it became runnable, @beside of it behind tasks out of
+ * scope. Who takes the CPU from another thread at once has not waited for it, but for its own
+ * wake-up. */
+static __always_inline void slope_gets_cpu(struct thread *t, const struct abi_cpu *c, u32 me,
+					   bool preempts, u64 beside, u64 now)
+{
+	u64 from = t->wait.runnable_at, behind = now - from - beside;
+
+	if (c->scope_left > from && !(preempts && now - from < SHORT_WAIT_NS)) {
+		if (slope_behind(&t->vectors, from, now)) {
+			u64 since = now - slope_cpus[me].left_at;
+
+			/* What came before, that thread has. */
+			beside = beside < since ? beside : since;
+		}
+		/* Is it where the CPU's queue is? Not by a wait that carries little. */
+		if ((now - from) * VECTOR_REACH >= slope_since(ABI_SINCE_WINDOW, 0, now))
+			t->wait.from_outside = 0;
+		slope_waited(&t->vectors, ABI_ENTRY_CPU, now - behind, now);
+	}
+	if (beside)
+		slope_waited(&t->vectors, ABI_ENTRY_BESIDE, now - beside, now);
+}
 
 static __always_inline void enter(struct task_struct *next, struct abi_cpu *c, u32 me,
 				  bool preempts, bool outside, bool behind_task, u64 epoch, u64 now)
@@ -182,13 +206,10 @@ static __always_inline void enter(struct task_struct *next, struct abi_cpu *c, u
 						now - t->wait.runnable_at);
 		pay_awake(t);
 	}
-	if (t->wait.runnable_at && !paying) {
-		bool behind = c->scope_left > t->wait.runnable_at;
-
-		slope_got_cpu(&t->vectors, behind, t->wait.runnable_at, now);
-		if (behind)
-			t->wait.from_outside = 0;
-	}
+	if (slope_window() && outside && !behind_task)
+		slope_passed_anew(&slope_cpus[me], now); /* it was idle */
+	if (slope_window() && t->wait.runnable_at && !paying)
+		slope_gets_cpu(t, c, me, preempts, beside, now);
 	/* If nobody had the CPU, it was waking up. */
 	if (t->wait.runnable_at && !paying &&
 	    !(outside && !behind_task && t->wait.runnable_cpu == me))
@@ -219,23 +240,26 @@ int BPF_PROG(edge_switch, bool preempt, struct task_struct *prev, struct task_st
 		loopback[me].sender = 0;
 	c->since = now;
 	c->idle = next->pid == 0;
+	if (prev_state & TASK_DEAD)
+		lifecycle_gone(prev);
 	if (in_scope(next))
 		enter(next, c, me, scope && runnable, !scope, !scope && prev->pid != 0, epoch, now);
 	return 0;
 }
 
-/* S2: @current wakes @w, for itself or for a thread that had a worker do it. */
+/* S2: @current wakes @w, which was blocked since @from, for itself or for a thread that had a
+ * worker do it. */
 static __always_inline void slope_woken(struct thread *w, const struct on_behalf *acts_for,
-					struct task_struct *current)
+					struct task_struct *current, u64 from, u64 now)
 {
 	struct thread *k = acts_for ? NULL : thread_get(current);
 	u64 item = acts_for ? acts_for->item : 0;
 	struct abi_vectors *v = item ? bpf_map_lookup_elem(&queued_vectors, &item) : NULL;
 
 	if (k)
-		slope_take(&w->vectors, &k->vectors);
+		slope_meet(&w->vectors, &k->vectors, from, now);
 	else if (v)
-		slope_take(&w->vectors, v);
+		slope_meet(&w->vectors, v, from, now);
 }
 
 SEC("tp_btf/sched_waking")
@@ -296,8 +320,9 @@ int BPF_PROG(edge_waking, struct task_struct *p)
 		wait_ended(w, current, by_task, blocked_at, now);
 		w->wait.from_outside = 1;
 		if (slope_window())
-			slope_waited(&w->vectors, wait_kind(w, p, current, by_task), blocked_at,
-				     now);
+			slope_waited(&w->vectors,
+				     ABI_ENTRY_WAITS + wait_kind(w, p, current, by_task),
+				     blocked_at, now);
 		return 0;
 	}
 	if (own)
@@ -305,7 +330,7 @@ int BPF_PROG(edge_waking, struct task_struct *p)
 	wait_forget(w);
 	w->wait.from_outside = 0;
 	if (slope_window())
-		slope_woken(w, acts_for, current);
+		slope_woken(w, acts_for, current, blocked_at, now);
 	if (!active)
 		return 0;
 	thread_enter(w, epoch);

@@ -214,15 +214,20 @@ __weak __noinline int latency_made_of(struct abi_vectors *v, u32 latency, u64 le
 		&latency_bounds[latency & (ABI_MAX_LATENCIES - 1)];
 	struct abi_slopes *s;
 	u32 key = latency * ABI_CLASSES;
+	u64 own;
 
 	_Static_assert((ABI_MAX_LATENCIES & (ABI_MAX_LATENCIES - 1)) == 0,
 		       "a mask bounds the index");
-	for (int i = 0; i < ABI_CLASSES - 1; i++)
-		key += length > bounds->ns[i];
-	s = bpf_map_lookup_elem(&interval_slopes, &key);
-	if (!v || !s)
+	if (!v)
 		return 0;
 	slope_enter(v);
+	/* One that a tick has met is longer for that, and has nothing else in its vector. */
+	own = (u64)v->since[ABI_SINCE_BEGIN].d[ABI_ENTRY_OWN] * ABI_D_UNIT;
+	for (int i = 0; i < ABI_CLASSES - 1; i++)
+		key += length > bounds->ns[i] + own;
+	s = bpf_map_lookup_elem(&interval_slopes, &key);
+	if (!s)
+		return 0;
 	slope_sums_enter(s, slope_window());
 	s->seen++;
 	slope_sum(s, &v->since[ABI_SINCE_BEGIN], length);
@@ -294,7 +299,9 @@ static __always_inline void latency_closes(struct abi_latency *l, struct latency
 		length = length > 0 ? length : 0;
 	} else if (t) {
 		ADD(l->crossed, 1);
-	} else if (v && b->window == slope_window()) {
+	} else if (v && b->window &&
+		   (b->window == slope_window() || config.payer == ABI_PAY_NONE)) {
+		/* Or one that is longer than a window; else it may have pauses in it. */
 		length = (s64)(now - b->ns);
 	}
 	if (length >= 0) {

@@ -79,16 +79,36 @@ static __always_inline void lifecycle_exec(const struct task_struct *p)
 		count(COUNTER_exec_lost);
 }
 
-/* After the last thread of a process its number may become another's. */
-static __always_inline void process_ended(struct task_struct *p)
+/* Its number may become another's. */
+static __always_inline void process_forget(u32 process)
+{
+	if (control.tgid == process)
+		control.tgid = 0;
+	bpf_map_delete_elem(&procs, &process);
+}
+
+/* After its last thread, @p, with its books @t, or NULL, a process is over. But that thread goes on
+ * to close its files and to wake who waits for it, as any thread does: its last switch ends that.
+ */
+static __always_inline void process_ended(struct task_struct *p, struct thread *t)
 {
 	u32 process = task_process(p);
 
 	if (!config.many || BPF_CORE_READ(p, signal, live.counter))
 		return;
-	if (control.tgid == process)
-		control.tgid = 0;
-	bpf_map_delete_elem(&procs, &process);
+	if (t && !sync_by_calls())
+		t->ends = process;
+	else
+		process_forget(process);
+}
+
+/* @p has left its CPU for good. */
+static __always_inline void lifecycle_gone(struct task_struct *p)
+{
+	struct thread *t = config.many ? bpf_task_storage_get(&threads, p, 0, 0) : NULL;
+
+	if (t && t->ends)
+		process_forget(t->ends);
 }
 
 static __always_inline void lifecycle_exit(struct task_struct *p)
@@ -102,7 +122,7 @@ static __always_inline void lifecycle_exit(struct task_struct *p)
 		t = config.many ? bpf_task_storage_get(&threads, p, 0, 0) : NULL;
 		if (t)
 			slot_release(t);
-		process_ended(p);
+		process_ended(p, NULL);
 		return;
 	}
 	control.exit_ns = bpf_ktime_get_ns();
@@ -123,5 +143,5 @@ static __always_inline void lifecycle_exit(struct task_struct *p)
 		exit_transfer(t, control.exit_ns);
 		slot_release(t);
 	}
-	process_ended(p);
+	process_ended(p, t);
 }

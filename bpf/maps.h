@@ -98,7 +98,7 @@ struct thread {
 	u32 slot;  /* index + 1; 0: none */
 	u32 maker; /* the thread that made it */
 	u32 polls; /* io_uring's polling thread: it looks for requests, and cannot be waited for */
-	u32 zero;
+	u32 ends;  /* the process that ends with it; 0: none */
 	struct smooth smooth;	    /* with latency points only */
 	struct abi_vectors vectors; /* bpf/slopes.h */
 };

@@ -245,9 +245,9 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 	}
 	sampled_count(weight, &t->vectors, now);
 	if (config.inclusive)
-		slope_tick_chain(&t->vectors, code, spacings[cpu_index()], now);
+		slope_tick_chain(t, code, spacings[cpu_index()], now);
 	else
-		slope_tick(&t->vectors, code, spacings[cpu_index()], now);
+		slope_tick(&t->vectors, code, spacings[cpu_index()], now, t->wait.from_outside);
 	if (!experiment_active(epoch))
 		return 0;
 	in_line = code && (config.inclusive ? chain_selected(epoch, code) : selected(setup, code));

@@ -26,8 +26,8 @@
 
 struct abi_slopes_control slopes_control __weak SEC(".bss") = {};
 
-/* What the thread in scope that left a CPU last had then (S3). */
-struct abi_vectors slope_cpus[ABI_MAX_CPUS] __weak SEC(".bss") = {};
+struct abi_slope_cpu slope_cpus[ABI_MAX_CPUS] __weak SEC(".bss") = {};
+#define PASSED_NS 50000000 /* what is older counts half */
 
 struct abi_slope_interval slope_interval __weak SEC(".bss") = {};
 
@@ -117,20 +117,26 @@ static __always_inline u64 slope_ticks(struct abi_vectors *v, u64 distance, u64 
 
 /* S1, for a sample in the place @code (0: in none) of the current thread. Each stands for the mean
  * distance of this CPU's ticks, not for what the thread has executed since its last one: so D is
- * never late. */
-static __always_inline void slope_tick(struct abi_vectors *v, u64 code, u64 distance, u64 begun)
+ * never late. @passes: the thread was woken from outside and has waited for nobody since. */
+static __always_inline void slope_tick(struct abi_vectors *v, u64 code, u64 distance, u64 begun,
+				       bool passes)
 {
 	u64 window = slope_window(), ns;
+	u32 entry;
 
 	if (!window)
 		return;
 	slope_enter(v);
 	ns = slope_ticks(v, distance, begun);
-	slope_add(v, code ? index_below(slope_entry(code, window), ABI_ENTRIES) : ABI_ENTRY_REST,
-		  ns);
+	entry = code ? index_below(slope_entry(code, window), ABI_ENTRIES) : ABI_ENTRY_REST;
+	slope_add(v, entry, ns);
+	if (passes) {
+		slope_enter(&slope_cpus[cpu_index()].passed);
+		slope_add(&slope_cpus[cpu_index()].passed, entry, ns);
+	}
 }
 
-/* S2 and S4: @w goes on where @k is. */
+/* S4: @w begins where @k is. */
 static __always_inline void slope_take(struct abi_vectors *w, struct abi_vectors *k)
 {
 	for (int i = 0; i < ABI_SINCES; i++)
@@ -147,11 +153,10 @@ static __always_inline u64 slope_since(int since, u64 from, u64 now)
 	return now > from ? now - from : 0;
 }
 
-/* S5: something outside of the scope ended a wait of @kind that began at @from. */
-static __always_inline void slope_waited(struct abi_vectors *w, u32 kind, u64 from, u64 now)
+/* S5: something outside of the scope ended a wait that began at @from. */
+static __always_inline void slope_waited(struct abi_vectors *w, u32 entry, u64 from, u64 now)
 {
-	u32 entry = index_below(ABI_ENTRY_WAITS + kind, ABI_ENTRIES);
-
+	entry = index_below(entry, ABI_ENTRIES);
 	slope_enter(w);
 	for (int i = 0; i < ABI_SINCES; i++)
 		if (slope_number(i))
@@ -159,52 +164,117 @@ static __always_inline void slope_waited(struct abi_vectors *w, u32 kind, u64 fr
 }
 
 /* A global function: it is verified once. */
-__weak __noinline int slope_pass(struct abi_vector *v, u32 since, u64 window)
+__weak __noinline int slope_meets(struct abi_vector *w, struct abi_vector *k, u64 waited, u64 age,
+				  u64 window)
 {
-	if (v)
-		vector_pass(&slope_cpus[cpu_index()].since[since & 1], v, window);
-	_Static_assert(ABI_SINCES == 2, "a mask bounds the index");
+	if (w && k)
+		vector_meet(w, k, waited, age, window);
+	return 0;
+}
+
+/* S2 and S3: @w, which waited since @from, goes on where @k is. */
+static __always_inline void slope_meet(struct abi_vectors *w, struct abi_vectors *k, u64 from,
+				       u64 now)
+{
+	for (int i = 0; i < ABI_SINCES; i++)
+		if (slope_number(i))
+			slope_meets(&w->since[i], &k->since[i], now > from ? now - from : 0,
+				    slope_since(i, 0, now), slope_number(i));
+}
+
+static __always_inline void slope_passed_anew(struct abi_slope_cpu *c, u64 now)
+{
+	for (int i = 0; i < ABI_SINCES; i++)
+		c->passed.since[i].window = 0;
+	c->passed_from = now;
+}
+
+/* A global function: it is verified once. */
+__weak __noinline int slope_halve(struct abi_vectors *v)
+{
+	for (int i = 0; v && i < ABI_SINCES; i++)
+		for (int k = 0; k < ABI_ENTRIES; k++)
+			v->since[i].d[k] /= 2;
 	return 0;
 }
 
 /* A thread in scope leaves this CPU. */
-static __always_inline void slope_leave(struct abi_vectors *v, bool passes)
+static __always_inline void slope_leave(struct abi_vectors *v, bool passes, u64 now)
 {
-	for (int i = 0; i < ABI_SINCES; i++) {
-		u64 window = slope_number(i);
+	struct abi_slope_cpu *c = &slope_cpus[cpu_index()];
 
-		if (window && passes)
-			slope_pass(&v->since[i], i, window);
-		else if (window)
-			vector_take(&slope_cpus[cpu_index()].since[i], &v->since[i], window);
+	if (!slope_window())
+		return;
+	if (!passes) {
+		slope_take(&c->left, v);
+		slope_passed_anew(c, now);
+		c->left_at = now;
+	} else if (now - c->passed_from > PASSED_NS) {
+		slope_halve(&c->passed);
+		c->passed_from = now - (now - c->passed_from) / 2;
 	}
 }
 
-/* S3: @w gets this CPU, for which it waited since @from. @behind: a thread in scope had it
- * meanwhile. */
-static __always_inline void slope_got_cpu(struct abi_vectors *w, bool behind, u64 from, u64 now)
+/* A global function: it is verified once. */
+__weak __noinline int slope_put_off(struct abi_vectors *w, u64 from, u64 now)
 {
+	struct abi_slope_cpu *c = &slope_cpus[cpu_index()];
+	u64 waited = now - from, since = now - c->passed_from;
+	u32 part = waited < since ? (u32)((waited << 16) / (since | 1)) : 1 << 16;
+
+	for (int i = 0; w && i < ABI_SINCES; i++)
+		if (slope_number(i) && c->passed.since[i].window == slope_number(i))
+			vector_add_part(&w->since[i], &c->passed.since[i], part);
+	return 0;
+}
+
+/* S3: @w gets this CPU, for which it waited since @from, behind threads in scope. Returns whether
+ * it is where one of them was. */
+static __always_inline bool slope_behind(struct abi_vectors *w, u64 from, u64 now)
+{
+	struct abi_slope_cpu *c = &slope_cpus[cpu_index()];
+	bool met = c->left_at > from;
+	u32 before[ABI_SINCES];
+
+	slope_enter(w);
+	/* What more CPUs would be worth is the wait itself. */
 	for (int i = 0; i < ABI_SINCES; i++)
-		if (slope_number(i))
-			vector_got_cpu(&w->since[i], &slope_cpus[cpu_index()].since[i], behind,
-				       slope_since(i, from, now), slope_number(i));
+		before[i] = w->since[i].d[ABI_ENTRY_CPU];
+	if (met)
+		slope_meet(w, &c->left, from, now);
+	slope_put_off(w, from, now);
+	for (int i = 0; i < ABI_SINCES; i++)
+		w->since[i].d[ABI_ENTRY_CPU] = before[i];
+	return met;
+}
+
+static __always_inline u64 slope_coarse(u64 x, int shift)
+{
+	return (x + (1ULL << (shift - 1))) >> shift;
 }
 
 /* Adds what @v has to @s, for a visit or an interval of @length ns. */
 static __always_inline void slope_sum(struct abi_slopes *s, const struct abi_vector *v, u64 length)
 {
-	s->visits++;
-	s->time += length;
-	for (int i = 0; i < ABI_ENTRIES; i++)
-		s->sum[i] += v->d[i];
+	u64 time = slope_coarse(length, ABI_TIME_SHIFT);
+	/* The first one writes over what an earlier window has left. */
+	u64 kept = s->visits++ ? ~0ULL : 0;
+
+	s->time = (s->time & kept) + length;
+	s->coarse = (s->coarse & kept) + time;
+	s->time2 = (s->time2 & kept) + time * time;
+	for (int i = 0; i < ABI_ENTRIES; i++) {
+		s->sum[i] = (s->sum[i] & kept) + v->d[i];
+		s->product[i] = (s->product[i] & kept) + time * slope_coarse(v->d[i], ABI_D_SHIFT);
+	}
 }
 
 static __always_inline void slope_sums_enter(struct abi_slopes *s, u64 window)
 {
 	if (s->window == window)
 		return;
-	__builtin_memset(s, 0, sizeof(*s));
 	s->window = window;
+	s->seen = s->visits = 0;
 }
 
 /* S6, and S7 for the visit itself. A global function: it is verified once. */
@@ -218,9 +288,8 @@ __weak __noinline int slope_visit(struct abi_vectors *v, u32 point, u64 now)
 	slope_enter(v);
 	slope_sums_enter(s, window);
 	s->seen++;
-	if (s->seen > ABI_POINT_MANY && s->seen % ABI_POINT_SKIP)
-		return 0;
-	slope_sum(s, &v->since[ABI_SINCE_WINDOW], now - begun);
+	if (s->seen <= ABI_POINT_MANY || s->seen % ABI_POINT_SKIP == 0)
+		slope_sum(s, &v->since[ABI_SINCE_WINDOW], now - begun);
 	slope_add(v, ABI_ENTRY_OWN, slopes_control.visit_ns[index_below(point, ABI_MAX_POINTS)]);
 	return 0;
 }

@@ -19,37 +19,43 @@ static __always_inline void vector_add(struct abi_vector *v, u32 entry, u64 ns)
 	v->d[entry] += (u32)((ns + ABI_D_UNIT / 2) / ABI_D_UNIT);
 }
 
-/* S2, S4: @w goes on where @k is. S3: a CPU keeps what the thread that leaves it has. */
+/* S4: @w begins where @k is. S3: a CPU keeps what the thread that leaves it has. */
 static __always_inline void vector_take(struct abi_vector *w, struct abi_vector *k, u64 window)
 {
 	vector_enter(k, window);
 	*w = *k;
 }
 
-/* S3, of @t, which leaves the CPU that keeps @c. It was woken from outside and has waited for
- * nobody since: it puts off who comes next by what it executed, but that one has not waited for the
- * thread's own past. The limit of R4's first exception, place by place. */
-static __always_inline void vector_pass(struct abi_vector *c, const struct abi_vector *t,
-					u64 window)
+/* S2 and S3, of @w, which waited for @k for @waited ns, @age ns after the window's begin: it goes
+ * on where @k is. That is so for speedups by which the one is not earlier, or the other later, by
+ * more than the wait: beyond, they would not have met. A wait carries what is worth no more than it
+ * is at a speedup of 1 / VECTOR_REACH. So threads that meet by chance, at a lock that is nearly
+ * always free, keep what they have, and those that wait for each other in each round go on
+ * together. */
+#define VECTOR_REACH 500
+static __always_inline void vector_meet(struct abi_vector *w, struct abi_vector *k, u64 waited,
+					u64 age, u64 window)
 {
-	vector_enter(c, window);
-	if (t->window != window)
+	u32 reach;
+
+	if (waited >= age / VECTOR_REACH) {
+		vector_take(w, k, window);
 		return;
-	for (int i = 0; i < ABI_ENTRIES; i++)
-		c->d[i] = c->d[i] > t->d[i] ? c->d[i] : t->d[i];
+	}
+	vector_enter(w, window);
+	vector_enter(k, window);
+	reach = (u32)(waited * VECTOR_REACH / ABI_D_UNIT);
+	for (int i = 0; i < ABI_ENTRIES; i++) {
+		u32 least = w->d[i] > reach ? w->d[i] - reach : 0, most = w->d[i] + reach;
+
+		w->d[i] = k->d[i] < least ? least : k->d[i] > most ? most : k->d[i];
+	}
 }
 
-/* S3, of @w, which gets a CPU that keeps @c, after it waited for @waited. @behind: for a thread in
- * scope, and so it is where that one was. What more CPUs would be worth is the wait itself. */
-static __always_inline void vector_got_cpu(struct abi_vector *w, struct abi_vector *c, u32 behind,
-					   u64 waited, u64 window)
+/* Adds to @w so much of @passed: @part_q16 / 65536. */
+static __always_inline void vector_add_part(struct abi_vector *w, const struct abi_vector *passed,
+					    u32 part_q16)
 {
-	u32 before;
-
-	vector_enter(w, window);
-	before = w->d[ABI_ENTRY_CPU];
-	if (behind)
-		vector_take(w, c, window);
-	w->d[ABI_ENTRY_CPU] = before;
-	vector_add(w, ABI_ENTRY_CPU, waited);
+	for (int i = 0; i < ABI_ENTRIES; i++)
+		w->d[i] += (u32)((u64)passed->d[i] * part_q16 >> 16);
 }

@@ -349,9 +349,10 @@ _Static_assert(sizeof(struct abi_point) == 88, "abi_point");
 /* bpf/slopes.h. A vector has an entry for each place that is followed in this window. */
 #define ABI_ENTRIES 64
 enum abi_entry {
-	ABI_ENTRY_REST,	 /* executing elsewhere */
-	ABI_ENTRY_OWN,	 /* stopped by the profiler itself */
-	ABI_ENTRY_WAITS, /* and a kind of wait; there is no wait of kind 0 */
+	ABI_ENTRY_REST,			    /* executing elsewhere */
+	ABI_ENTRY_OWN,			    /* stopped by the profiler itself */
+	ABI_ENTRY_WAITS,		    /* and a kind of wait */
+	ABI_ENTRY_BESIDE = ABI_ENTRY_WAITS, /* there is no kind 0: behind tasks out of scope */
 	ABI_ENTRY_CPU = ABI_ENTRY_WAITS + ABI_WAIT_CPU,
 	ABI_ENTRY_FIRST = ABI_ENTRY_WAITS + ABI_WAITS, /* of places in code */
 };
@@ -369,6 +370,18 @@ enum abi_since { ABI_SINCE_WINDOW, ABI_SINCE_BEGIN, ABI_SINCES };
 struct abi_vectors {
 	struct abi_vector since[ABI_SINCES];
 };
+
+/* What a CPU keeps (S3). */
+struct abi_slope_cpu {
+	struct abi_vectors left; /* what the thread in scope that left it last, at left_at, had */
+	/* What threads that were woken from outside, and have waited for nobody since, executed on
+	 * it since passed_from, and since the other one left. They put off who comes next by that
+	 * alone: nobody has waited for their past, which is R4's first exception. */
+	struct abi_vectors passed;
+	abi_u64 left_at, passed_from;
+};
+_Static_assert(sizeof(struct abi_slope_cpu) == 2 * sizeof(struct abi_vectors) + 16,
+	       "abi_slope_cpu");
 
 /* Code that has an entry, sorted by lo: those of one window in the first half of the map, those of
  * the next one in the other. */
@@ -401,15 +414,21 @@ struct abi_slope_interval {
 };
 _Static_assert(sizeof(struct abi_slope_interval) == 48, "abi_slope_interval");
 
-/* What visits of a point on one CPU found in a window. */
+/* What visits of a point on one CPU found in a window. Times since its begin and entries are
+ * multiplied in coarse units, so that a million visits have room. */
+#define ABI_TIME_SHIFT 20 /* of ns */
+#define ABI_D_SHIFT 6	  /* of ABI_D_UNIT */
 struct abi_slopes {
 	abi_u64 window;
 	abi_u64 seen;	/* visits */
 	abi_u64 visits; /* those that were added up */
 	abi_u64 time;	/* ns since the window's begin, summed */
+	abi_u64 time2;	/* ... squared, in coarse units */
+	abi_u64 coarse; /* time in coarse units, each rounded */
 	abi_u64 sum[ABI_ENTRIES];
+	abi_u64 product[ABI_ENTRIES]; /* with the time, both in coarse units */
 };
-_Static_assert(sizeof(struct abi_slopes) == 32 + 8 * ABI_ENTRIES, "abi_slopes");
+_Static_assert(sizeof(struct abi_slopes) == 48 + 16 * ABI_ENTRIES, "abi_slopes");
 
 /* Visits of the line that is slowed by a probe, on one CPU and in experiments. A cache line each.
  */

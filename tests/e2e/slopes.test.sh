@@ -53,6 +53,30 @@ in_turn() {
 tried in_turn
 verdict 'lines in turn' "$why" err complaint
 
+# Each point has its own slopes: of two threads that have nothing to do with each other.
+cat >two.c <<'C'
+#include <pthread.h>
+#include <stdint.h>
+#include <unistd.h>
+#define WORK(x) __asm__ volatile(".rept 16\n\timul %0, %0\n\t.endr" : "+r"(x))
+#define SPIN(n) { uint64_t x = 3; for (int i = 0; i < (n); i++) WORK(x); }
+__attribute__((noinline)) void one(void) { __asm__ volatile(""); }
+__attribute__((noinline)) void other(void) { __asm__ volatile(""); }
+static void *first(void *arg) { for (;;) { SPIN(20000); one(); } return arg; }
+static void *second(void *arg) { for (;;) { SPIN(30000); other(); } return arg; }
+int main(void) { pthread_t t[2]; pthread_create(&t[0], 0, first, 0); pthread_create(&t[1], 0, second, 0); sleep(3); return 0; }
+C
+gcc -O2 -g -pthread two.c -o two || exit 1
+two_points() {
+	profiled --slopes-only -p one -p other -- ./two || why+=" status $?;"
+	"$COZBPF" report --json "$profile" 2>complaint | python3 -c 'import json, sys
+best = {p["name"]: max((x for x in p["lines"] if x["slope"] is not None), key=lambda x: x["slope"]) for p in json.load(sys.stdin)["points"]}
+print({n: (x["selected"], x["function"], x["slope"]) for n, x in best.items()})
+sys.exit(0 if best["one"]["function"] == "first" and best["other"]["function"] == "second" and min(x["slope"] for x in best.values()) > 0.8 else 1)' >found 2>>complaint || why+=" $(cat found);"
+}
+tried two_points
+verdict 'two points' "$why" err complaint found
+
 # Samples as visits, where to count those would cost too much.
 by_samples() {
 	mapfile -t command < <(handover 1 3)

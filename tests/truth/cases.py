@@ -297,6 +297,10 @@ def waiting_cases():
             a = share / 100 * r
             args = ["--round", number(r), "--share-a", number(share)]
             yield from both_lines(f"{name}-{number(r / 1000)}ms", program, a, r - a, args, alternating, bar, **timing(r, False))
+    # A process for each piece of work, which is waited for.
+    r = 10000
+    args = ["--round", number(r), "--share-a", "60", "--kind", "fork"]
+    yield from both_lines("children-10ms", "shortlived", 0.6 * r, 0.4 * r, args, alternating, 5, **timing(r, False))
     # What the other thread takes of the CPU, a hundredth, it takes at any speedup.
     r = 5000
     yield from both_lines("bystander-5ms", "bystander", 0.6 * r, 0.4 * r, ["--round", number(r), "--share-a", "60"], alternating, 3, **timing(r, False))

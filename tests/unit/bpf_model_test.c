@@ -74,16 +74,38 @@ struct model {
 	} items[SEMAPHORES];
 	int tasks, unended;
 	struct cpu cpus[CPUS];
-	u64 now, visits, period, q16;
+	u64 now, all_visits, period, q16;
 	s64 g, hits;
 	struct rng rng;
 	int redraws;
-	double sum, time;	 /* of slopes: of the line, and of the time, at visits */
+	/* Of slopes, at the visits of the window: the time since its begin, and the line's entry.
+	 */
+	double visits, time, time2, entry, product;
+	double over, under;	 /* of the lines that were fitted to windows */
 	double executed, ticked; /* by all threads, and what ticks stood for of it */
 };
 
-/* One window. */
-#define WINDOW 1
+#define WINDOW_NS (250000 * US)
+
+static u64 window_of(const struct model *m)
+{
+	return 1 + m->now / (u64)WINDOW_NS;
+}
+
+static u64 age_of(const struct model *m)
+{
+	return m->now % (u64)WINDOW_NS;
+}
+
+/* As user/session/slopes.c has it. */
+static void close_window(struct model *m)
+{
+	if (m->visits > 0) {
+		m->over += m->product - m->entry * m->time / m->visits;
+		m->under += m->time2 - m->time * m->time / m->visits;
+	}
+	m->visits = m->time = m->time2 = m->entry = m->product = 0;
+}
 
 static double uneven(struct model *m, double by)
 {
@@ -155,8 +177,11 @@ static void wake_with(struct model *m, struct thread *w, s64 clock)
 
 static void wake(struct model *m, struct thread *w, const struct thread *k)
 {
+	u64 waited = m->now - w->blocked_at;
+
 	wake_with(m, w, clock_of(k));
-	vector_take(&w->vector, &((struct thread *)(uintptr_t)k)->vector, WINDOW);
+	vector_meet(&w->vector, &((struct thread *)(uintptr_t)k)->vector, waited, age_of(m),
+		    window_of(m));
 	/* Now and then to where its waker is, or to the other CPU. */
 	if (m->program->wanders && rng_below(&m->rng, 4) == 0)
 		w->cpu = k->cpu;
@@ -205,7 +230,7 @@ static s64 work(struct model *m, struct thread *t, const struct step *s, s64 bud
 		c->tick = false;
 		sample(m, t, s->what == LINE || s->what == TASK);
 		m->ticked += spacing(c);
-		vector_enter(&t->vector, WINDOW);
+		vector_enter(&t->vector, window_of(m));
 		vector_add(&t->vector,
 			   s->what == LINE || s->what == TASK ? ABI_ENTRY_FIRST : ABI_ENTRY_REST,
 			   (u64)spacing(c));
@@ -255,13 +280,27 @@ static void run_workers(struct model *m)
 		else
 			wake_with(m, w, m->program->worker == LEVEL ? m->g : m->items[i].clock);
 		if (w)
-			vector_take(&w->vector, &m->items[i].vector, WINDOW);
+			vector_meet(&w->vector, &m->items[i].vector, m->now - w->blocked_at,
+				    age_of(m), window_of(m));
 	}
 }
 
 static bool executes(const struct step *s)
 {
 	return s->what == LINE || s->what == OTHER || s->what == SPIN || s->what == TASK;
+}
+
+static void see_visit(struct model *m, struct thread *t)
+{
+	double time = (double)age_of(m), entry;
+
+	vector_enter(&t->vector, window_of(m));
+	entry = (double)t->vector.d[ABI_ENTRY_FIRST] * ABI_D_UNIT;
+	m->visits++;
+	m->time += time;
+	m->time2 += time * time;
+	m->entry += entry;
+	m->product += time * entry;
 }
 
 /* Meets, locks and semaphores take no time. A thread that blocks in LOCK or TAKE has what it wants
@@ -314,9 +353,8 @@ static void synchronize(struct model *m, struct thread *t, const struct step *s)
 			wake(m, other, t);
 		break;
 	case VISIT:
-		m->visits++;
-		m->sum += (double)t->vector.d[ABI_ENTRY_FIRST] * ABI_D_UNIT;
-		m->time += (double)m->now;
+		m->all_visits++;
+		see_visit(m, t);
 		break;
 	default:
 		t->at = 0;
@@ -350,7 +388,7 @@ static struct thread *on_cpu(struct model *m, int n)
 	if (c->runs >= 0 && !m->threads[c->runs].blocked && m->threads[c->runs].cpu == n)
 		return &m->threads[c->runs];
 	if (c->runs >= 0) {
-		vector_take(&c->vector, &m->threads[c->runs].vector, WINDOW);
+		vector_take(&c->vector, &m->threads[c->runs].vector, window_of(m));
 		c->left_at = m->now;
 	}
 	c->runs = -1;
@@ -360,8 +398,8 @@ static struct thread *on_cpu(struct model *m, int n)
 	if (c->runs < 0)
 		return NULL;
 	t = &m->threads[c->runs];
-	vector_got_cpu(&t->vector, &c->vector, t->ready_at && c->left_at > t->ready_at,
-		       m->now - t->ready_at, WINDOW);
+	if (t->ready_at && c->left_at > t->ready_at)
+		vector_meet(&t->vector, &c->vector, m->now - t->ready_at, age_of(m), window_of(m));
 	return t;
 }
 
@@ -403,6 +441,8 @@ static void run_program(struct model *ret, const struct program *p, double speed
 			start_clocks(&m, false);
 			redraw += REDRAW_NS;
 		}
+		if (age_of(&m) == 0)
+			close_window(&m);
 		run_workers(&m);
 		for (int i = 0; i < CPUS; i++) {
 			tick(&m, &m.cpus[i]);
@@ -421,10 +461,10 @@ static double period_at(const struct program *p, double speedup, u64 length_ns)
 	struct model m;
 
 	run_program(&m, p, speedup, length_ns);
-	return (double)(length_ns - (u64)m.g) / (double)m.visits;
+	return (double)(length_ns - (u64)m.g) / (double)m.all_visits;
 }
 
-/* The slope of each program's line, from one run at 0 %, in one window. */
+/* The slope of each program's line, from one run at 0 %, in windows. */
 static void slopes_are_derivatives(void **state)
 {
 	size_t checked = 0;
@@ -436,7 +476,7 @@ static void slopes_are_derivatives(void **state)
 		double slope;
 
 		run_program(&m, p, 0, 16000000 * US);
-		slope = 100 * m.sum / m.time * m.executed / m.ticked;
+		slope = 100 * m.over / m.under * m.executed / m.ticked;
 		printf("%-32s slope %5.1f (%4.1f)\n", p->name, slope, p->slope);
 		if (p->slope < 0)
 			continue;

@@ -115,12 +115,14 @@ struct backend_place {
  * intervals of one class were made of. */
 struct backend_slopes {
 	uint64_t seen, visits; /* all, and those */
-	uint64_t time_ns;      /* since the window's begin; of intervals: since their begins */
+	uint64_t time_ns;      /* since the window's begin; of intervals: since their begins. Of
+				  visits it is by how much each is later than the mean, times that
+				  relative to the window's length; so is what follows */
 	/* Of that, in the chains of events that led to the visits: */
-	uint64_t own_ns;	      /* what the profiler took */
-	uint64_t wait_ns[WAIT_KINDS]; /* waits for what is out of scope, by their kind, and for
+	uint64_t own_ns;	     /* what the profiler took */
+	int64_t wait_ns[WAIT_KINDS]; /* waits for what is out of scope, by their kind, and for
 					CPUs */
-	uint64_t place_ns[BACKEND_MAX_PLACES];
+	int64_t place_ns[BACKEND_MAX_PLACES];
 	/* Of intervals: */
 	bool classed;	  /* it was known how long those of each class are; if not, all are of the
 			     last one */

@@ -131,6 +131,7 @@ struct session {
 	uint64_t epoch;				  /* of the experiment under way or just ended */
 	uint64_t window;			  /* of slopes, likewise */
 	uint64_t window_run_ns, window_ticked_ns; /* when it began */
+	uint64_t window_ns;			  /* how long it was */
 	double window_scale; /* what was executed in it, over what ticks stood for */
 	pthread_mutex_t
 		*procs_lock;	  /* of many processes' entries, shared with children; else NULL */

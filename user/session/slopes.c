@@ -9,6 +9,7 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -54,6 +55,12 @@ static int read_run(struct session *s, uint64_t *ret_run, uint64_t *ret_ticked)
 	return r;
 }
 
+/* Which point BPF takes it for. */
+static uint32_t number_of(const struct session *s, const struct point *p)
+{
+	return (uint32_t)(p - s->points.all);
+}
+
 int session_slopes_begin(struct session *s, const struct backend_place *places, size_t n)
 {
 	struct abi_slopes_control *c = &s->skel->bss->slopes_control;
@@ -82,8 +89,8 @@ int session_slopes_begin(struct session *s, const struct backend_place *places, 
 	for (size_t i = 0; i < points_count(&s->points); i++) {
 		const struct point *p = points_shown(&s->points, i);
 
-		if (p->probed && p->begin < ABI_MAX_POINTS)
-			c->visit_ns[p->begin] = (unsigned int)p->cost_ns;
+		if (p->probed)
+			c->visit_ns[number_of(s, p)] = (unsigned int)p->cost_ns;
 	}
 	c->begun_ns = clock_monotonic_ns();
 	__atomic_store_n(&c->window, window, __ATOMIC_SEQ_CST);
@@ -104,6 +111,7 @@ int session_slopes_end(struct session *s)
 	clocks_maintain(s);
 	loopback_maintain(s);
 	events_redraw(s, clock_monotonic_ns());
+	s->window_ns = clock_monotonic_ns() - s->skel->bss->slopes_control.begun_ns;
 	run -= s->window_run_ns;
 	ticked -= s->window_ticked_ns;
 	s->window_scale = ticked ? (double)run / (double)ticked : 1;
@@ -111,9 +119,74 @@ int session_slopes_end(struct session *s)
 	return r;
 }
 
-static uint64_t scaled(const struct session *s, uint64_t sum)
+/* What visits found, of all CPUs. */
+struct sums {
+	double visits, coarse, time, time2;
+	double sum[ABI_ENTRIES], product[ABI_ENTRIES];
+};
+
+static void add_sums(struct sums *x, const struct abi_slopes *a)
 {
-	return (uint64_t)(s->window_scale * (double)(sum * ABI_D_UNIT));
+	x->visits += (double)a->visits;
+	x->coarse += (double)a->coarse;
+	x->time += (double)a->time;
+	x->time2 += (double)a->time2;
+	for (size_t i = 0; i < ABI_ENTRIES; i++) {
+		x->sum[i] += (double)a->sum[i];
+		x->product[i] += (double)a->product[i];
+	}
+}
+
+/* Of fewer visits a line through the window's begin says more. */
+#define LEAST_FITTED 8
+
+/* By how much the visits are later than their mean, times what @product and @sum say of them: what
+ * the slope of a least squares line through D and the time is the ratio of. A round that the
+ * window's begin cuts lacks its first part in all D of its chain alike, which the line's height
+ * takes, and not its slope. */
+static double fitted(const struct sums *x, double product, double sum)
+{
+	return x->visits < LEAST_FITTED ? product : product - sum * x->coarse / x->visits;
+}
+
+/* Entry @i, in ns: of intervals, or as struct backend_slopes has it. */
+static double entry_ns(const struct session *s, const struct sums *x, size_t i, bool intervals)
+{
+	const double d_coarse = 1 << ABI_D_SHIFT, time_coarse = 1 << ABI_TIME_SHIFT;
+
+	if (intervals)
+		return x->sum[i] * ABI_D_UNIT;
+	return fitted(x, x->product[i], x->sum[i] / d_coarse) * d_coarse * ABI_D_UNIT *
+	       time_coarse / (double)s->window_ns;
+}
+
+static double time_ns(const struct session *s, const struct sums *x, bool intervals)
+{
+	const double time_coarse = 1 << ABI_TIME_SHIFT;
+
+	if (intervals)
+		return x->time;
+	return fitted(x, x->time2, x->coarse) * time_coarse * time_coarse / (double)s->window_ns;
+}
+
+static void tell(const struct session *s, const struct sums *x, bool intervals,
+		 struct backend_slopes *ret)
+{
+	double scale = s->window_scale;
+	double own = scale * entry_ns(s, x, ABI_ENTRY_OWN, intervals);
+	/* The machine was another program's meanwhile (R4). */
+	double time = time_ns(s, x, intervals) - entry_ns(s, x, ABI_ENTRY_BESIDE, intervals);
+
+	ret->time_ns = (uint64_t)fmax(time, 0);
+	ret->own_ns = (uint64_t)fmax(own, 0);
+	for (size_t i = 1; i < ABI_WAITS; i++)
+		ret->wait_ns[i] = llround(entry_ns(s, x, ABI_ENTRY_WAITS + i, intervals));
+	/* Who had the CPU meanwhile was lengthened as everything is. */
+	if (time > 0)
+		ret->wait_ns[ABI_WAIT_CPU] =
+			llround((double)ret->wait_ns[ABI_WAIT_CPU] * (1 - fmin(own / time, 1)));
+	for (size_t i = 0; i < BACKEND_MAX_PLACES; i++)
+		ret->place_ns[i] = llround(scale * entry_ns(s, x, ABI_ENTRY_FIRST + i, intervals));
 }
 
 int session_slopes(struct session *s, size_t point, unsigned int class, struct backend_slopes *ret)
@@ -121,7 +194,8 @@ int session_slopes(struct session *s, size_t point, unsigned int class, struct b
 	_cleanup_free_ struct abi_slopes *all = calloc(s->nr_cpus, sizeof(*all));
 	const struct point *p = points_shown(&s->points, point);
 	const struct bpf_map *map = s->skel->maps.slopes;
-	uint32_t key = (uint32_t)p->begin;
+	uint32_t key = number_of(s, p);
+	struct sums x = {0};
 
 	*ret = (struct backend_slopes){0};
 	if (!all)
@@ -135,19 +209,14 @@ int session_slopes(struct session *s, size_t point, unsigned int class, struct b
 	}
 	if (bpf_map_lookup_elem(bpf_map__fd(map), &key, all) < 0)
 		return -errno;
-	for (unsigned int cpu = 0; cpu < s->nr_cpus; cpu++) {
-		const struct abi_slopes *a = &all[cpu];
-
-		if (a->window != s->window)
-			continue;
-		ret->seen += a->seen;
-		ret->visits += a->visits;
-		ret->time_ns += a->time;
-		ret->own_ns += scaled(s, a->sum[ABI_ENTRY_OWN]);
-		for (size_t i = 1; i < ABI_WAITS; i++)
-			ret->wait_ns[i] += a->sum[ABI_ENTRY_WAITS + i] * ABI_D_UNIT;
-		for (size_t i = 0; i < BACKEND_MAX_PLACES; i++)
-			ret->place_ns[i] += scaled(s, a->sum[ABI_ENTRY_FIRST + i]);
-	}
+	for (unsigned int cpu = 0; cpu < s->nr_cpus; cpu++)
+		if (all[cpu].window == s->window) {
+			ret->seen += all[cpu].seen;
+			if (all[cpu].visits)
+				add_sums(&x, &all[cpu]);
+		}
+	ret->visits = (uint64_t)x.visits;
+	if (ret->visits)
+		tell(s, &x, p->pair, ret);
 	return 0;
 }
