@@ -83,7 +83,7 @@ why=''
 "$COZBPF" report --db db >report 2>>complaint || why+=" status $?;"
 grep -q "Progress point 'served'" report || why+=' no table;'
 "$COZBPF" report --db db --since 2020-01-01 --until 2020-01-02 >/dev/null 2>none && why+=' experiments of another time;'
-grep -q 'no experiments of that time' none || why+=' no reason;'
+grep -q 'no experiments or slopes of that time' none || why+=' no reason;'
 verdict 'samples and experiments in one database' "$why" report complaint none
 kill "$server"
 
@@ -100,6 +100,23 @@ second_build() {
 serve second
 tried second_build
 verdict 'each build has its table' "$why" log complaint
+
+# Slopes, all the time, of the processes that run the point's file.
+with_slopes() {
+	rm -rf slopes
+	setpriv --bounding-set "-all,$set" "$COZBPF" collect --db slopes --rate 200 -p "served=$tmp/second:served" -d 8s 2>>log || why+=" status $?;"
+	"$COZBPF" top --db slopes --json >top.json 2>complaint || why+=' no top;'
+	python3 -c 'import json, sys
+shares = json.load(open("top.json"))["shares"]
+at = {x["function"]: x.get("slope") for x in shares["rows"]}
+print(shares.get("point"), at)
+sys.exit(0 if shares["point"] == "served" and abs(at["less"] - 0.75) < 0.1 and abs(at["more"] - 0.25) < 0.1 else 1)' >found 2>>complaint || why+=" $(cat found);"
+	"$COZBPF" top --db slopes | grep -qE '^ *share +slope +time +function' || why+=' no column;'
+	"$COZBPF" report --db slopes >report 2>>complaint || why+=" report: status $?;"
+	grep -qE '^serve\.c:8 +less +[0-9.]+ % +[67][0-9.]+' report || why+=' no row of the report;'
+}
+tried with_slopes
+verdict 'slopes all the time' "$why" log complaint report
 
 # The same by hand, from the rows that other programs get.
 why=''
@@ -182,6 +199,6 @@ bad 'no point' 'Say -p POINT' collect --db new --experiments 2% --cgroup "$group
 bad 'a point and no experiments' 'say --experiments' collect --db new -p x
 bad 'too much' 'from 0.1 to 100' collect --db new --experiments 200%
 bad 'files and a database' 'choose one' report --db db file
-bad 'a build that is not there' 'no experiments of build' report --db db --build-id 00000000
+bad 'a build that is not there' 'no experiments or slopes of build' report --db db --build-id 00000000
 none_left && why='' || why='a process'
 verdict 'nothing is left behind' "$why"

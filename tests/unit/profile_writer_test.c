@@ -44,7 +44,7 @@ static struct profile_point points[] = {
 	{.kind = PROFILE_LATENCY, .name = "l", .arrivals = 3, .departures = 2, .difference = -2},
 };
 static struct profile_samples samples[] = {
-	{"/a/b.c:12", 40, "30\ta.h:1\t/a/b.c:12\n10\t/a/b.c:12\tb.c:4"},
+	{"/a/b.c:12", 40, "30\ta.h:1\t/a/b.c:12\n10\t/a/b.c:12\tb.c:4", .function = "g"},
 	{"c.c:1", 2, NULL, 7000000}};
 static struct profile_addresses addresses[] = {
 	{.path = "/a/b", .build = "0f", .inode = 7, .changed_ns = 9, .counts = "10:3 1f4:39"}};
@@ -100,7 +100,7 @@ static void json_is_as_specified(void **state)
 		text,
 		"{\"type\":\"runtime\",\"time\":777,\"samples\":41,\"unattributed\":3}\n{\"type\":"
 		"\"samples\",\"location\":\"/a/"
-		"b.c:12\",\"count\":40,\"ns\":0,"
+		"b.c:12\",\"count\":40,\"function\":\"g\",\"ns\":0,"
 		"\"inlined\":\"30\\ta.h:1\\t/a/b.c:12\\n10\\t/a/b.c:12\\tb.c:4\"}\n"
 		"{\"type\":\"samples\",\"location\":\"c.c:1\",\"count\":2,\"ns\":7000000}\n"
 		"{\"type\":\"addresses\",\"path\":\"/a/"
@@ -149,6 +149,7 @@ static void what_is_written_reads_back(void **state)
 	assert_string_equal(p.runs[1].attribution, "inclusive");
 	assert_int_equal(p.samples[0].count, 80);
 	assert_string_equal(p.samples[0].inlined, samples[0].inlined);
+	assert_string_equal(p.samples[0].function, "g");
 	assert_null(p.samples[1].inlined);
 	assert_int_equal(p.n_addresses, 2);
 	assert_string_equal(p.addresses[1].counts, "10:3 1f4:39");

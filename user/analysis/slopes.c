@@ -2,9 +2,11 @@
 /* A slope is a ratio of two sums over windows: the time in a place's part of the chains of events
  * that led to visits, and the length of those chains, without what the profiler took of them. That
  * a sum is divided by a sum, and not averaged by window, gives each visit the same weight,
- * whichever thread made it. The interval is that of a ratio estimator (Cochran, Sampling
- * Techniques, 6.4) with Student's t. What intervals are made of is the same ratio, of the chains
- * from their begins to their ends. */
+ * whichever thread made it. Both are relative to the window's length: chains of long windows are
+ * long, and would weigh by the square of it. The interval is that of a ratio estimator (Cochran,
+ * Sampling Techniques, 6.4) with Student's t, of as many windows as uneven weights are worth (Kish,
+ * Survey Sampling). What intervals are made of is the same ratio, of the chains from their
+ * begins to their ends. */
 #include "analysis/slopes.h"
 
 #include "analysis/stats.h"
@@ -20,6 +22,8 @@
 /* Bounds for hostile files. */
 #define MAX_LINES 512
 #define MAX_POINTS 128
+#define MAX_ALL_LINES 16384
+#define MAX_PARTS (1 << 22)
 /* With less than that, which reads 0.0 %, what was not tried is not worth a row. */
 #define LEAST_SHOWN 0.0005
 
@@ -48,25 +52,36 @@ static int by_location(const void *a, const void *b)
 	return order ? order : (x->record > y->record) - (x->record < y->record);
 }
 
+/* Takes the next place from *at, which is profile_slopes.places at first and is written to. NULL:
+ * none is left. */
+static const char *next_place(char **at, double *ret_ns)
+{
+	char *line, *end;
+
+	while ((line = strsep(at, "\n"))) {
+		*ret_ns = (double)strtoll(line, &end, 10);
+		if (end != line && *end == '\t' && end[1])
+			return end + 1;
+	}
+	return NULL;
+}
+
 /* The places of record @i. */
 static int take_record(const struct profile *p, size_t i, struct analysis *a, struct parts *ret)
 {
-	char *text = strdup(p->slopes[i].places), *line, *next = text;
+	char *text = strdup(p->slopes[i].places), *next = text;
+	const char *location;
+	double ns;
 
 	if (!text || array_room(a->texts, a->n_texts) < 0) {
 		free(text);
 		return -ENOMEM;
 	}
 	a->texts[a->n_texts++] = text;
-	while ((line = strsep(&next, "\n"))) {
-		char *end;
-		unsigned long long ns = strtoull(line, &end, 10);
-
-		if (end == line || *end != '\t' || !end[1])
-			continue;
+	while (ret->n < MAX_PARTS && (location = next_place(&next, &ns))) {
 		if (array_room(ret->all, ret->n) < 0)
 			return -ENOMEM;
-		ret->all[ret->n++] = (struct part){end + 1, i, (double)ns};
+		ret->all[ret->n++] = (struct part){location, i, ns};
 	}
 	return 0;
 }
@@ -82,28 +97,38 @@ static bool is_of(const struct profile_slopes *s, const char *class)
 	return class && s->class ? strcmp(s->class, class) == 0 : class == s->class;
 }
 
+/* What a window's sums are divided by. Intervals are no longer in longer windows. */
+static double unit_of(const struct profile_slopes *s)
+{
+	return s->class || !s->length ? 1 : (double)s->length;
+}
+
 /* Of one location: one part for each window. Those of @class count. */
 static struct analysis_change slope_of(const struct profile *p, const struct part *parts, size_t n,
 				       const char *class)
 {
-	double sum = 0, length = 0, squares = 0, windows = 0, half;
+	double sum = 0, length = 0, lengths2 = 0, squares = 0, windows, half;
 
 	for (size_t i = 0; i < n; i++) {
-		if (!is_of(&p->slopes[parts[i].record], class))
+		const struct profile_slopes *s = &p->slopes[parts[i].record];
+		double x = length_of(s) / unit_of(s);
+
+		if (!is_of(s, class))
 			continue;
-		sum += parts[i].ns;
-		length += length_of(&p->slopes[parts[i].record]);
-		windows++;
+		sum += parts[i].ns / unit_of(s);
+		length += x;
+		lengths2 += x * x;
 	}
 	if (!(length > 0))
 		return (struct analysis_change){NAN, NAN, NAN};
 	for (size_t i = 0; i < n; i++) {
 		const struct profile_slopes *s = &p->slopes[parts[i].record];
-		double off = parts[i].ns - sum / length * length_of(s);
+		double off = (parts[i].ns - sum / length * length_of(s)) / unit_of(s);
 
 		squares += is_of(s, class) ? off * off : 0;
 	}
-	if (windows < 2)
+	windows = length * length / lengths2;
+	if (windows < 1.5)
 		return (struct analysis_change){sum / length, NAN, NAN};
 	half = stats_t_quantile(windows - 1) * sqrt(windows / (windows - 1) * squares) / length;
 	return (struct analysis_change){sum / length, sum / length - half, sum / length + half};
@@ -126,17 +151,11 @@ static struct analysis_line *line_named(struct analysis_point *point, size_t n,
 	return NULL;
 }
 
-static double share_of(const struct profile *p, const char *location)
-{
-	const struct profile_samples *s = profile_find_samples(p, location);
-
-	return s && p->sampled ? (double)s->count / (double)p->sampled : NAN;
-}
-
 /* A line that no experiment has tried. */
 static struct analysis_line *add_line(const struct profile *p, struct analysis_point *point,
 				      const char *location)
 {
+	const struct profile_samples *s = profile_find_samples(p, location);
 	struct analysis_line *grown, *l;
 
 	grown = reallocarray(point->lines, point->n_lines + 1, sizeof(*grown));
@@ -146,7 +165,8 @@ static struct analysis_line *add_line(const struct profile *p, struct analysis_p
 	l = &grown[point->n_lines++];
 	*l = (struct analysis_line){
 		.selected = location,
-		.share = share_of(p, location),
+		.function = s ? s->function : NULL,
+		.share = s && p->sampled ? (double)s->count / (double)p->sampled : NAN,
 		.wait = wait_of(location, NULL),
 		.missing_s = NAN,
 		.best_effect = NAN,
@@ -167,10 +187,14 @@ static struct analysis_line *add_line(const struct profile *p, struct analysis_p
 	return l;
 }
 
-static int add_slopes(const struct profile *p, struct parts *parts, struct analysis_point *point)
+static int add_slopes(const struct profile *p, struct parts *parts, struct analysis *a,
+		      struct analysis_point *point)
 {
-	size_t tried = point->n_lines;
+	size_t tried = point->n_lines, room = MAX_ALL_LINES;
 
+	for (size_t i = 0; i < a->n_points; i++)
+		room -= a->points[i].n_lines < room ? a->points[i].n_lines : room;
+	room = room < MAX_LINES ? room : MAX_LINES;
 	qsort(parts->all, parts->n, sizeof(*parts->all), by_location);
 	for (size_t i = 0, n; i < parts->n; i += n) {
 		struct analysis_change slope, in[PROFILE_CLASSES];
@@ -187,7 +211,7 @@ static int add_slopes(const struct profile *p, struct parts *parts, struct analy
 			most = fmax(most, in[k].effect);
 		}
 		l = line_named(point, tried, parts->all[i].location);
-		if (!l && (!(most > LEAST_SHOWN) || point->n_lines >= MAX_LINES))
+		if (!l && (!(most > LEAST_SHOWN) || point->n_lines - tried >= room))
 			continue;
 		if (!l)
 			l = add_line(p, point, parts->all[i].location);
@@ -319,8 +343,8 @@ static int add_point(const struct profile *p, size_t first, struct analysis *a)
 		if (strcmp(s->point, point->name) != 0)
 			continue;
 		r = take_record(p, i, a, &parts);
-		own += (double)s->own_ns;
-		time += (double)s->time_ns;
+		own += (double)s->own_ns / unit_of(s);
+		time += (double)s->time_ns / unit_of(s);
 		/* A long list of places has several records. */
 		if (!last || last->began != s->began || !is_of(last, s->class))
 			count_record(s, point, alone);
@@ -328,9 +352,57 @@ static int add_point(const struct profile *p, size_t first, struct analysis *a)
 	}
 	point->self_share = time > 0 ? own / time : NAN;
 	if (r == 0)
-		r = add_slopes(p, &parts, point);
+		r = add_slopes(p, &parts, a, point);
 	if (r == 0 && analysis_has_slopes(point))
 		qsort(point->lines, point->n_lines, sizeof(*point->lines), by_worth);
+	return r;
+}
+
+const char *slopes_point(const struct profile *p)
+{
+	for (size_t i = 0; i < p->n_slopes; i++)
+		if (!p->slopes[i].class)
+			return p->slopes[i].point;
+	return NULL;
+}
+
+/* Adds to the part of record @i's window, which is the last one if there is any. */
+static int add_places_of(const struct profile *p, size_t i,
+			 bool (*is)(const char *location, void *arg), void *arg,
+			 struct parts *parts)
+{
+	const struct profile_slopes *s = &p->slopes[i];
+	_cleanup_free_ char *text = strdup(s->places);
+	char *next = text;
+	const char *location;
+	double ns;
+
+	if (!text)
+		return -ENOMEM;
+	while ((location = next_place(&next, &ns))) {
+		if (!is(location, arg))
+			continue;
+		if (!parts->n || p->slopes[parts->all[parts->n - 1].record].began != s->began) {
+			if (array_room(parts->all, parts->n) < 0)
+				return -ENOMEM;
+			parts->all[parts->n++] = (struct part){NULL, i, 0};
+		}
+		parts->all[parts->n - 1].ns += ns;
+	}
+	return 0;
+}
+
+int slopes_of_places(const struct profile *p, const char *point,
+		     bool (*is)(const char *location, void *arg), void *arg,
+		     struct analysis_change *ret)
+{
+	_cleanup_(parts_free) struct parts parts = {0};
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < p->n_slopes; i++)
+		if (!p->slopes[i].class && strcmp(p->slopes[i].point, point) == 0)
+			r = add_places_of(p, i, is, arg, &parts);
+	*ret = slope_of(p, parts.all, parts.n, NULL);
 	return r;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The experiments of `cozbpf collect` in a database, of one build. */
+/* The experiments and slopes of `cozbpf collect` in a database, of one build. */
 #include "cmd/cmd_database.h"
 
 #include "base/array.h"
@@ -16,14 +16,14 @@
 struct build {
 	char *name; /* owned */
 	uint64_t newest_ns;
-	size_t experiments, files;
+	size_t experiments, windows;
 };
 
 struct builds {
 	struct build *all;
 	size_t n;
 	const char *wanted;
-	const char *command; /* that asks for them */
+	const char *command; /* that asks for them; NULL: what is left out is not told */
 	struct profile *into;
 	char *first; /* owned: the first file that was taken */
 	struct error *e;
@@ -42,7 +42,7 @@ static int read_one(const struct builds *b, int fd, const char *path, struct pro
 	int r = profile_read_fd(ret, fd, path, &why);
 
 	/* One that a crash has left without a record. */
-	if (r < 0 && r != -ENOMEM)
+	if (r < 0 && r != -ENOMEM && b->command)
 		(void)log_error("%s: %s: left out", b->command, why.text);
 	return r;
 }
@@ -70,7 +70,7 @@ static int note_build(int fd, const char *path, void *arg)
 		*x = (struct build){.name = name};
 	}
 	x->experiments += p.n_experiments;
-	x->files++;
+	x->windows += p.n_slopes;
 	if (p.runs[0].time > x->newest_ns)
 		x->newest_ns = p.runs[0].time;
 	return 0;
@@ -86,7 +86,8 @@ static int take_one(int fd, const char *path, void *arg)
 	if (r < 0 || !p.n_runs || strcmp(build_of(&p), b->wanted) != 0)
 		return r == -ENOMEM ? fail(b->e, ENOMEM, "out of memory") : 0;
 	if (b->first && profile_check_same(b->into, b->first, &p, path, &why) < 0) {
-		(void)log_error("%s: %s: left out", b->command, why.text);
+		if (b->command)
+			(void)log_error("%s: %s: left out", b->command, why.text);
 		return 0;
 	}
 	if (!b->first)
@@ -106,18 +107,19 @@ static int choose(struct builds *b, const char *path, const char *build)
 			best = &b->all[i];
 	if (!best)
 		return build ? fail(b->e, ENOENT,
-				    "'%s' has no experiments of build '%s' in that time", path,
-				    build)
+				    "'%s' has no experiments or slopes of build '%s' in that time",
+				    path, build)
 			     : fail(b->e, ENOENT,
-				    "'%s' has no experiments of that time; 'cozbpf collect "
-				    "--experiments' makes some",
+				    "'%s' has no experiments or slopes of that time; 'cozbpf "
+				    "collect -p POINT' measures slopes",
 				    path);
 	b->wanted = best->name;
-	for (size_t i = 0; !build && i < b->n; i++)
+	for (size_t i = 0; !build && b->command && i < b->n; i++)
 		if (&b->all[i] != best)
-			(void)log_error("%s: %zu experiments of another build are left out: "
-					"--build-id %.12s shows them",
-					b->command, b->all[i].experiments, b->all[i].name);
+			(void)log_error("%s: %zu experiments and %zu records of slopes of another "
+					"build are left out: --build-id %.12s shows them",
+					b->command, b->all[i].experiments, b->all[i].windows,
+					b->all[i].name);
 	return 0;
 }
 
@@ -126,7 +128,8 @@ int cmd_experiments(const char *command, const char *path, uint64_t from_s, uint
 {
 	struct builds b = {.command = command, .into = ret, .e = e};
 	struct database *d = NULL;
-	int r = database_open(path, cmd_left_out, (void *)(uintptr_t)command, &d, e);
+	int r = database_open(path, command ? cmd_left_out : NULL, (void *)(uintptr_t)command, &d,
+			      e);
 
 	if (r == 0)
 		r = database_each_profile(d, from_s, to_s, note_build, &b, e);

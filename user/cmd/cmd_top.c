@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* cozbpf top: where the time goes, by what `cozbpf collect` counted. */
+#include "analysis/slopes.h"
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -15,6 +16,8 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -73,6 +76,61 @@ void cmd_left_out(const char *text, void *arg)
 	(void)log_error("%s: %s", (const char *)arg, text);
 }
 
+struct wanted_places {
+	const struct profile *p;
+	const struct share *row;
+	enum shares_by by;
+};
+
+/* Is that place one of the row's? */
+static bool is_of_row(const char *location, void *arg)
+{
+	const struct wanted_places *w = arg;
+	const struct profile_samples *s = profile_find_samples(w->p, location);
+	const char *name = w->by == SHARES_FUNCTION && s && s->function ? s->function : location;
+
+	return strcmp(name, w->row->name) == 0;
+}
+
+/* Were slopes measured there? */
+static bool has_image(const struct profile *p, const char *path)
+{
+	for (size_t i = 0; i < p->n_addresses; i++)
+		if (strcmp(p->addresses[i].path, path) == 0)
+			return true;
+	return false;
+}
+
+/* Of each row, by the slopes of @p. *ret is the caller's; NULL: there are none. */
+static int slopes_of_rows(const struct profile *p, struct shares_table *t,
+			  struct analysis_change **ret)
+{
+	struct analysis_change *all = calloc(t->s->n + 1, sizeof(*all));
+	size_t shown = t->top && t->top < t->s->n ? t->top : t->s->n;
+	int r = all ? 0 : -ENOMEM;
+
+	t->point = slopes_point(p);
+	for (size_t i = 0; all && i < t->s->n; i++) {
+		struct wanted_places w = {p, &t->s->all[i], t->by};
+
+		all[i] = (struct analysis_change){NAN, NAN, NAN};
+		if (r == 0 && i < shown && t->point && has_image(p, w.row->image))
+			r = slopes_of_places(p, t->point, is_of_row, &w, &all[i]);
+	}
+	*ret = all;
+	t->slopes = t->point ? all : NULL;
+	return r;
+}
+
+/* A database without slopes has shares alone. */
+static int read_slopes(const struct top_command *c, struct profile *ret, struct error *e)
+{
+	int r = cmd_experiments(NULL, c->database, c->choice.from_s, c->choice.to_s,
+				c->choice.build_id, ret, e);
+
+	return r == -ENOENT ? 0 : r;
+}
+
 static int write_html(FILE *out, void *arg)
 {
 	return shares_html(out, arg);
@@ -102,6 +160,9 @@ static int show(const struct top_command *c, const struct shares_table *t)
 static int top(const struct top_command *c)
 {
 	_cleanup_(shares_free) struct shares s = {0};
+	_cleanup_(profile_free) struct profile p = {0};
+	_cleanup_free_ struct analysis_change *slopes = NULL;
+	bool has_code = c->choice.by == SHARES_FUNCTION || c->choice.by == SHARES_LINE;
 	struct shares_table t = {.s = &s,
 				 .by = c->choice.by,
 				 .database = c->database,
@@ -112,12 +173,16 @@ static int top(const struct top_command *c)
 	char name[] = "top";
 	int r = database_open(c->database, cmd_left_out, name, &d, &e);
 
-	if (r == 0 && (c->choice.by == SHARES_FUNCTION || c->choice.by == SHARES_LINE))
+	if (r == 0 && has_code)
 		r = decoder_start(NULL, &e);
 	if (r == 0)
 		r = shares_of(d, &c->choice, &s, &e);
 	decoder_stop();
 	database_close(d);
+	if (r == 0 && has_code)
+		r = read_slopes(c, &p, &e);
+	if (r == 0 && has_code && slopes_of_rows(&p, &t, &slopes) < 0)
+		r = fail(&e, ENOMEM, "out of memory");
 	return r < 0 ? log_error("top: %s", e.text) : show(c, &t);
 }
 

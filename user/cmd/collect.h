@@ -15,11 +15,12 @@ struct collect_command {
 	uint64_t keep_s, most_bytes, duration_s;
 	gid_t group;
 	struct collect_settings settings;
-	/* Experiments: which share of the time they take, 0: there are none; and what they are
-	 * about. */
+	/* Experiments: which share of the time they take, 0: there are none, but slopes; what both
+	 * are about, and in which processes: of the control group, else those that run @exe. */
 	double duty, most_slowdown;
 	struct option_words points, latencies, stops;
 	const char *what; /* NULL: lines, and waits that take a good part of the time */
+	char *exe;	  /* owned */
 };
 
 /* The file's options, then those of the command line. @f and the words in *ret are the caller's to
@@ -29,8 +30,8 @@ int collect_options_read(int argc, char **argv, struct collect_command *ret, str
 void collect_options_free(struct collect_command *c);
 void collect_help(void);
 
-/* The process that makes experiments: `cozbpf system --duty`, for an hour at a time, so that each
- * has its own baseline. */
+/* The process that measures slopes (`cozbpf system --slopes-only`), or makes experiments
+ * (`--duty`), for an hour at a time: so each hour has its own file, with a baseline of its own. */
 struct experiments {
 	int pidfd; /* -1: none runs */
 	pid_t pid;

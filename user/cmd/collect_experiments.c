@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* The process that makes experiments for `cozbpf collect`. It is a run of `cozbpf system` like any
- * other, so what it does wrong does not touch the samples, and its profile is a file of the
- * database. */
+/* The process that measures slopes, or makes experiments, for `cozbpf collect`. It is a run of
+ * `cozbpf system` like any other, so what it does wrong does not touch the samples, and its profile
+ * is a file of the database. */
 #include "cmd/collect.h"
 
 #include "base/array.h"
@@ -25,6 +25,8 @@
 #define AGAIN_NS (30 * NSEC_PER_SEC)	    /* nobody is in scope, or a point is not there */
 #define LEAVE_ALONE_NS (600 * NSEC_PER_SEC) /* --stop-if held */
 #define LEAST_S 60			    /* shorter runs than that are not worth their start */
+#define LEAST_RATE 50			    /* that `cozbpf system` takes */
+#define WINDOW_MS 60000			    /* an hour of slopes is some hundred kilobytes */
 #define END_MS 20000
 
 struct words {
@@ -59,25 +61,36 @@ static void add(struct words *w, const char *option, const char *value)
 	}
 }
 
-static void make_words(struct words *w, const struct collect_command *c, const char *path,
-		       uint64_t seconds)
+static void add_number(struct words *w, const char *option, double value)
 {
 	char number[32];
 
+	(void)snprintf(number, sizeof(number), "%.10g", value);
+	add(w, option, number);
+}
+
+static void make_words(struct words *w, const struct collect_command *c, const char *path,
+		       uint64_t seconds)
+{
 	add(w, "cozbpf", "system");
-	add(w, "--cgroup", c->settings.cgroup);
+	add(w, c->settings.cgroup ? "--cgroup" : "--exe",
+	    c->settings.cgroup ? c->settings.cgroup : c->exe);
 	for (size_t i = 0; i < c->points.n; i++)
 		add(w, "-p", c->points.all[i]);
 	for (size_t i = 0; i < c->latencies.n; i++)
 		add(w, "--latency", c->latencies.all[i]);
 	if (c->what)
 		add(w, "--what", c->what);
-	(void)snprintf(number, sizeof(number), "%.3f", 100 * c->duty);
-	add(w, "--duty", number);
-	(void)snprintf(number, sizeof(number), "%.3f", 100 * c->most_slowdown);
-	add(w, "--max-slowdown", number);
-	(void)snprintf(number, sizeof(number), "%llu", (unsigned long long)seconds);
-	add(w, "-d", number);
+	if (c->duty > 0) {
+		add_number(w, "--duty", 100 * c->duty);
+		add_number(w, "--max-slowdown", 100 * c->most_slowdown);
+	} else {
+		add(w, NULL, "--slopes-only");
+		add_number(w, "--window", WINDOW_MS);
+		add_number(w, "--rate",
+			   c->settings.rate_hz > LEAST_RATE ? c->settings.rate_hz : LEAST_RATE);
+	}
+	add_number(w, "-d", (double)seconds);
 	for (size_t i = 0; i < c->stops.n; i++)
 		add(w, "--stop-if", c->stops.all[i]);
 	add(w, "-o", path);
@@ -133,7 +146,7 @@ static int start(struct experiments *x, const struct collect_command *c, struct 
 	if (pid == 0)
 		child(w.all, parent);
 	if (pid < 0)
-		return fail(e, errno, "cannot start experiments: %m");
+		return fail(e, errno, "cannot start 'cozbpf system': %m");
 	x->pid = pid;
 	x->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 	return 0;
@@ -144,7 +157,7 @@ void experiments_step(struct experiments *x, const struct collect_command *c, st
 {
 	struct error e = {0};
 
-	if (x->pid || !c->duty)
+	if (x->pid || (!c->points.n && !c->latencies.n))
 		return;
 	if (now >= x->start_ns && start(x, c, d, &e) < 0) {
 		x->start_ns = now + AGAIN_NS;

@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "cmd/cmd_database.h"
+#include "options/point_spec.h"
 #include "options/run_option_rows.h"
 
 #include <errno.h>
@@ -64,15 +65,16 @@ static const struct option_row rows[] = {
 	 add_event},
 	{"cgroup", 0, "DIR", "only what runs in this control group", option_set_word,
 	 offsetof(struct collect_command, settings) + offsetof(struct collect_settings, cgroup)},
-	{"experiments", 0, "PERCENT", "of the time, make experiments; with -p and --cgroup",
+	{"progress", 'p', "POINT",
+	 "measure slopes at this point, all the time, as 'cozbpf system\n--slopes-only': in the "
+	 "processes of --cgroup, else those that run\nthe point's file (repeatable)",
+	 add_word, offsetof(struct collect_command, points)},
+	{"latency", 0, "SPEC", "likewise, what slow intervals are made of", add_word,
+	 offsetof(struct collect_command, latencies)},
+	{"experiments", 0, "PERCENT", "of the time, make experiments instead; with -p and --cgroup",
 	 set_share, offsetof(struct collect_command, duty), .min = 0.1, .max = 100},
 	{"max-slowdown", 0, "PERCENT", "pauses of experiments take no more of the time (5)",
 	 set_share, offsetof(struct collect_command, most_slowdown), .min = 0.1, .max = 100},
-	{"progress", 'p', "POINT",
-	 "progress points of the experiments, as of 'cozbpf system'\n(repeatable)", add_word,
-	 offsetof(struct collect_command, points)},
-	{"latency", 0, "SPEC", "latencies of the experiments, likewise", add_word,
-	 offsetof(struct collect_command, latencies)},
 	{"what", 0, "LIST", "what experiments try, as of 'cozbpf system'", option_set_word,
 	 offsetof(struct collect_command, what)},
 	{"stop-if", 0, "COND",
@@ -114,23 +116,44 @@ void collect_options_free(struct collect_command *c)
 	free((void *)c->points.all);
 	free((void *)c->latencies.all);
 	free((void *)c->stops.all);
+	free(c->exe);
+	c->exe = NULL;
 	c->points = c->latencies = c->stops = (struct option_words){0};
 }
 
-static int check(const struct collect_command *c, struct error *e)
+/* The file of the first point: its processes are in scope where no control group says which. */
+static int take_exe(struct collect_command *c, struct error *e)
 {
+	struct point_spec p = {0};
+	int r = c->points.n ? point_spec_parse(c->points.all[0], &p, e) : 0;
+
+	if (r == 0 && p.binary && *p.binary == '/')
+		c->exe = TAKE_PTR(p.binary);
+	point_spec_free(&p);
+	if (r == 0 && !c->exe)
+		r = fail(e, EINVAL,
+			 "slopes of which processes? Say --cgroup, or a point with its file, as -p "
+			 "/usr/bin/server:answer");
+	return r;
+}
+
+static int check(struct collect_command *c, struct error *e)
+{
+	bool measures = c->points.n || c->latencies.n;
+
 	if (c->duty > 0 && !c->settings.cgroup)
 		return fail(e, EINVAL,
 			    "--experiments: on which processes? Say --cgroup; what is sampled is "
 			    "then these alone");
-	if (c->duty > 0 && !c->points.n && !c->latencies.n)
+	if (c->duty > 0 && !measures)
 		return fail(e, EINVAL,
 			    "--experiments: what is to get faster? Say -p POINT or --latency");
-	if (!c->duty && (c->points.n || c->latencies.n || c->stops.n || c->what))
+	if (!c->duty && c->stops.n)
 		return fail(e, EINVAL,
-			    "-p, --latency, --what and --stop-if are of experiments: say "
-			    "--experiments 2%%, or leave them out");
-	return 0;
+			    "--stop-if ends experiments: say --experiments 2%%, or leave it out");
+	if (!measures && c->what)
+		return fail(e, EINVAL, "--what is of slopes and experiments: say -p POINT as well");
+	return measures && !c->settings.cgroup ? take_exe(c, e) : 0;
 }
 
 int collect_options_read(int argc, char **argv, struct collect_command *ret, struct option_file *f,
@@ -169,5 +192,5 @@ int collect_options_read(int argc, char **argv, struct collect_command *ret, str
 		r = options_parse(rows, N_ROWS, &c, argc, argv, &first, e);
 	}
 	*ret = c;
-	return r < 0 ? r : check(&c, e);
+	return r < 0 ? r : check(ret, e);
 }

@@ -138,10 +138,10 @@ static int flush(struct texts *t)
 	return r;
 }
 
-static int add_text(struct texts *t, uint64_t ns, const char *name)
+static int add_text(struct texts *t, int64_t ns, const char *name)
 {
 	char line[PROFILE_MAX_SLOPES];
-	int n = snprintf(line, sizeof(line), "%" PRIu64 "\t%s\n", ns, name), r = 0;
+	int n = snprintf(line, sizeof(line), "%" PRId64 "\t%s\n", ns, name), r = 0;
 
 	/* A name without end, or one that would be taken for two. */
 	if (n < 0 || strlen(name) > MAX_NAME || (size_t)n >= sizeof(line) || strpbrk(name, "\t\n"))
@@ -257,7 +257,7 @@ int slopes_close(struct slopes *s, const struct profile_point *points, size_t n_
 	s->begun_ns = 0;
 	s->spent_ns += length;
 	s->barren = least == 0;
-	if ((least < LEAST_VISITS && s->length_ns < LONGEST_NS) ||
+	if ((least < LEAST_VISITS && s->length_ns < LONGEST_NS) || s->length_ns < s->time.long_ns ||
 	    (++s->n_windows % MANY_WINDOWS == 0 && s->length_ns < LAST_NS))
 		s->length_ns *= 2;
 	return r;

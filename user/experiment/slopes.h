@@ -16,11 +16,12 @@ struct tally;
 typedef int (*slopes_sink)(void *arg, const struct profile_slopes *s);
 
 /* How much of the time windows take: this share, from the first call of slopes_step on, and before
- * all others @first_ns. A share of 1 leaves nothing for experiments. Beside lines they tell of the
- * kinds of waits in @waits, a bit each (base/waits.h). */
+ * all others @first_ns. A share of 1 leaves nothing for experiments. Each window is twice as long
+ * as the one before, until they are @long_ns long or, by default, a quarter of a second. Beside
+ * lines they tell of the kinds of waits in @waits, a bit each (base/waits.h). */
 struct slopes_time {
 	double share;
-	uint64_t first_ns;
+	uint64_t first_ns, long_ns;
 	unsigned int waits;
 };
 

@@ -515,6 +515,7 @@ int tally_list(struct tally *t, struct profile_samples **ret, size_t *ret_n)
 			list[n++] = (struct profile_samples){
 				.location = (char *)l->line.name,
 				.count = l->line.total,
+				.function = (char *)(uintptr_t)l->line.function,
 				.ns = l->line.ns,
 				.inlined = describe_copies(l),
 			};

@@ -452,6 +452,11 @@ const struct option_row run_option_rows[] = {
 	 "say what a little of each line is worth and make no\nexperiments: nothing is paused, "
 	 "preloaded or injected",
 	 option_flag, offsetof(struct run_options, slopes_only), .not_for = NOT_VALIDATE},
+	{"window", 0, "MSEC",
+	 "slopes are measured in windows that get that long: longer ones\nmake a smaller profile "
+	 "(250)",
+	 set_milliseconds, offsetof(struct run_options, window_ns), .min = 250, .max = 300000,
+	 .not_for = NOT_VALIDATE, .expert = true},
 	{"what", 0, "LIST",
 	 "what to try: " WAITS_ON_CPU " (lines that run), disk, network, timer,\n"
 	 "process, other (places that wait for these), or all\n"

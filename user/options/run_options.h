@@ -56,8 +56,9 @@ struct run_options {
 				      argv. Of attach and system: all words */
 	struct point_spec *points; /* owned; names are unique, at most BACKEND_MAX_POINTS */
 	size_t n_points;
-	bool slopes_only; /* nobody is paused: slopes and no experiments */
-	bool shared_code; /* points may count visits of several functions that have one code */
+	bool slopes_only;   /* nobody is paused: slopes and no experiments */
+	uint64_t window_ns; /* how long windows of slopes get; 0: as long as it takes */
+	bool shared_code;   /* points may count visits of several functions that have one code */
 	struct run_latency {
 		size_t begin; /* index of its begin in `points`; its end follows, and both are
 				 points like any other */

@@ -128,6 +128,7 @@ const struct field_table machine_fields = TABLE(machine_list, 0);
 static const struct field samples_list[] = {
 	FIELD(profile_samples, location, FIELD_STRING, true),
 	FIELD(profile_samples, count, FIELD_U64, true),
+	FIELD(profile_samples, function, FIELD_STRING, false),
 	FIELD(profile_samples, ns, FIELD_U64, false),
 	FIELD(profile_samples, inlined, FIELD_STRING, false),
 	FIELD(profile_samples, source, FIELD_STRING, false),

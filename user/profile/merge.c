@@ -21,6 +21,14 @@ static int by_location(const void *a, const void *b)
 	return strcmp(x->location, y->location);
 }
 
+static void take_missing(char **to, char **from)
+{
+	if (*to)
+		return;
+	*to = *from;
+	*from = NULL;
+}
+
 void profile_add_up_samples(struct profile *p)
 {
 	struct profile_samples *s = p->samples;
@@ -44,10 +52,8 @@ void profile_add_up_samples(struct profile *p)
 				profile_add_count(&s[out].ns, s[i].ns);
 			else
 				s[out].ns = 0;
-			if (!s[out].source) {
-				s[out].source = s[i].source;
-				s[i].source = NULL;
-			}
+			take_missing(&s[out].source, &s[i].source);
+			take_missing(&s[out].function, &s[i].function);
 			fields_free(&samples_fields, &s[i]);
 		} else {
 			s[++out] = s[i];
@@ -125,8 +131,9 @@ int profile_set_samples(struct profile *p, const struct profile_samples *s, size
 		to->location = strdup(s[i].location);
 		to->inlined = s[i].inlined ? strdup(s[i].inlined) : NULL;
 		to->source = s[i].source ? strdup(s[i].source) : NULL;
+		to->function = s[i].function ? strdup(s[i].function) : NULL;
 		if (!to->location || (s[i].inlined && !to->inlined) ||
-		    (s[i].source && !to->source)) {
+		    (s[i].source && !to->source) || (s[i].function && !to->function)) {
 			profile_clear_samples(p);
 			break;
 		}

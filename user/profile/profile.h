@@ -147,6 +147,8 @@ struct profile_samples {
 	/* ours, where it was asked for: the source around the line (profile/source_text.h), each
 	 * line as its number, a tab and its text */
 	char *source;
+	char *function; /* ours: the function around the line; NULL: not known, or the location is
+			   one */
 };
 /* Ours: which instructions of an executable or library the samples found. A file has as many of
  * these records as it needs. */

@@ -99,20 +99,50 @@ static void share_text(const struct report *r, const struct shares *s, const str
 		       r->utf8 ? "\u00b1" : "+-", 100 * half);
 }
 
-static bool add_row(const struct report *r, struct libscols_table *tb, const struct shares_table *t,
-		    const struct share *x)
+/* Empty where there is none. */
+static void slope_text(const struct report *r, const struct shares_table *t, size_t i,
+		       char text[NUMBER_ROOM])
 {
+	const struct analysis_change *x = t->slopes ? &t->slopes[i] : NULL;
+
+	*text = '\0';
+	if (x && isfinite(x->high))
+		(void)snprintf(text, NUMBER_ROOM, "%.1f %s%.1f", 100 * x->effect,
+			       r->utf8 ? "\u00b1" : "+-", 50 * (x->high - x->low));
+	else if (x && isfinite(x->effect))
+		(void)snprintf(text, NUMBER_ROOM, "%.1f", 100 * x->effect);
+}
+
+static bool add_row(const struct report *r, struct libscols_table *tb, const struct shares_table *t,
+		    size_t i)
+{
+	const struct share *x = &t->s->all[i];
 	struct libscols_line *row = scols_table_new_line(tb, NULL);
 	_cleanup_free_ char *name = text_line_name(r, x->name, (size_t)r->table_width / 2),
 			    *image = text_line_name(r, x->image, (size_t)r->table_width / 3);
 	char text[NUMBER_ROOM];
+	size_t column = 0;
 	bool ok;
 
 	share_text(r, t->s, x, text);
-	ok = row && scols_line_set_data(row, 0, text) == 0;
+	ok = row && scols_line_set_data(row, column++, text) == 0;
+	slope_text(r, t, i, text);
+	ok = ok && (!t->slopes || scols_line_set_data(row, column++, text) == 0);
 	amount_text(t->s, x->amount, text);
-	ok = ok && scols_line_set_data(row, 1, text) == 0 && scols_line_set_data(row, 2, name) == 0;
-	return ok && (!has_image(t) || scols_line_set_data(row, 3, image) == 0);
+	ok = ok && scols_line_set_data(row, column++, text) == 0 &&
+	     scols_line_set_data(row, column++, name) == 0;
+	return ok && (!has_image(t) || scols_line_set_data(row, column, image) == 0);
+}
+
+static void say_slopes(const struct report *r, const struct shares_table *t)
+{
+	_cleanup_free_ char *point = text_clean(r, t->point);
+
+	paragraph(
+		r, 0,
+		"Slope: with a slope of 50 each per cent by which it gets faster takes 0.5 %% off "
+		"the time from one visit of '%s' to the next, at first.",
+		point);
 }
 
 int shares_print(FILE *out, const struct shares_table *t)
@@ -123,12 +153,15 @@ int shares_print(FILE *out, const struct shares_table *t)
 	bool ok = tb != NULL;
 
 	paragraph(&r, 0, "%s", head);
+	if (t->slopes)
+		say_slopes(&r, t);
 	ok = ok && scols_table_new_column(tb, "share", 5, SCOLS_FL_RIGHT) &&
+	     (!t->slopes || scols_table_new_column(tb, "slope", 5, SCOLS_FL_RIGHT)) &&
 	     scols_table_new_column(tb, is_time(t->s) ? "time" : "events", 5, SCOLS_FL_RIGHT) &&
 	     scols_table_new_column(tb, shares_by_names[t->by], 10, 0) &&
 	     (!has_image(t) || scols_table_new_column(tb, "image", 8, SCOLS_FL_TRUNC));
 	for (size_t i = 0; ok && i < shown(t); i++)
-		ok = add_row(&r, tb, t, &t->s->all[i]);
+		ok = add_row(&r, tb, t, i);
 	ok = ok && (!t->s->n || scols_print_table(tb) == 0);
 	scols_unref_table(tb);
 	if (shown(t) < t->s->n)
@@ -153,12 +186,14 @@ int shares_html(FILE *out, const struct shares_table *t)
 		      "%s</h1>\n</header>\n<main>\n<section>\n<p class=answer>",
 		      shares_by_names[t->by]);
 	html_text(&h, head);
-	(void)fprintf(out,
-		      "\n<div class=scroll><table class=lines><caption>Shares of all samples, with "
-		      "95 %% intervals</caption>\n<thead><tr><th scope=col "
-		      "class=n>#<th scope=col>%s<th scope=col>image<th scope=col class=n>share<th "
-		      "scope=col class=n>%s</thead>\n<tbody>\n",
-		      shares_by_names[t->by], is_time(t->s) ? "seconds" : "events");
+	(void)fprintf(
+		out,
+		"\n<div class=scroll><table class=lines><caption>Shares of all samples, with "
+		"95 %% intervals</caption>\n<thead><tr><th scope=col "
+		"class=n>#<th scope=col>%s<th scope=col>image<th scope=col class=n>share%s<th "
+		"scope=col class=n>%s</thead>\n<tbody>\n",
+		shares_by_names[t->by], t->slopes ? "<th scope=col class=n>slope" : "",
+		is_time(t->s) ? "seconds" : "events");
 	for (size_t i = 0; i < shown(t); i++) {
 		const struct share *x = &t->s->all[i];
 
@@ -169,6 +204,11 @@ int shares_html(FILE *out, const struct shares_table *t)
 		share_text(&h.r, t->s, x, text);
 		(void)fputs("<td class=n>", out);
 		html_text(&h, text);
+		slope_text(&h.r, t, i, text);
+		if (t->slopes) {
+			(void)fputs("<td class=n>", out);
+			html_text(&h, text);
+		}
 		(void)fprintf(out, "<td class=n>%.4g\n",
 			      is_time(t->s) ? x->amount / 1e9 : x->amount);
 	}
@@ -185,6 +225,15 @@ int shares_html(FILE *out, const struct shares_table *t)
 	return fflush(out) ? -errno : 0;
 }
 
+static int add_slope(struct json_object *row, const struct shares_table *t, size_t i)
+{
+	if (!t->slopes)
+		return 0;
+	return json_add_number(row, "slope", t->slopes[i].effect) |
+	       json_add_number(row, "slope_low", t->slopes[i].low) |
+	       json_add_number(row, "slope_high", t->slopes[i].high);
+}
+
 static int add_shares(struct json_object *to, const char *key, const struct shares_table *t)
 {
 	struct json_object *o = json_object_new_object(), *list = json_object_new_array();
@@ -199,7 +248,8 @@ static int add_shares(struct json_object *to, const char *key, const struct shar
 	    json_add_number(o, "idle", (double)t->s->idle) |
 	    json_add_number(o, "amount", t->s->amount) |
 	    json_add_number(o, "from", (double)t->s->from_s) |
-	    json_add_number(o, "to", (double)t->s->to_s);
+	    json_add_number(o, "to", (double)t->s->to_s) |
+	    (t->point ? json_add_string(o, "point", t->point) : 0);
 	for (size_t i = 0; r == 0 && i < shown(t); i++) {
 		const struct share *x = &t->s->all[i];
 		struct json_object *row = json_object_new_object();
@@ -214,7 +264,8 @@ static int add_shares(struct json_object *to, const char *key, const struct shar
 					      row, "half_width",
 					      shares_half_width(x->samples, t->s->samples)) |
 				      json_add_number(row, "samples", (double)x->samples) |
-				      json_add_number(row, "amount", x->amount);
+				      json_add_number(row, "amount", x->amount) |
+				      add_slope(row, t, i);
 	}
 	return r;
 }
@@ -234,20 +285,36 @@ int shares_json(FILE *out, const struct shares_table *t)
 	return put_object(out, o, o ? add_shares(o, "shares", t) : -ENOMEM);
 }
 
+/* An empty cell is not known. */
+static void put_slope(FILE *out, const struct analysis_change *x)
+{
+	const double cells[] = {x->effect, x->low, x->high};
+
+	for (size_t i = 0; i < sizeof(cells) / sizeof(*cells); i++)
+		if (isfinite(cells[i]))
+			(void)fprintf(out, ",%.6f", cells[i]);
+		else
+			(void)fputc(',', out);
+}
+
 int shares_csv(FILE *out, const struct shares_table *t)
 {
 	struct report r = report_of(out, t, true);
 
-	(void)fprintf(out, "%s,image,share,half_width,samples,amount\n", shares_by_names[t->by]);
+	(void)fprintf(out, "%s,image,share,half_width,samples,amount%s\n", shares_by_names[t->by],
+		      t->slopes ? ",slope,slope_low,slope_high" : "");
 	for (size_t i = 0; i < shown(t); i++) {
 		const struct share *x = &t->s->all[i];
 
 		text_csv(&r, x->name);
 		(void)fputc(',', out);
 		text_csv(&r, x->image);
-		(void)fprintf(out, ",%.6f,%.6f,%llu,%.9g\n", part(t->s, x),
+		(void)fprintf(out, ",%.6f,%.6f,%llu,%.9g", part(t->s, x),
 			      shares_half_width(x->samples, t->s->samples),
 			      (unsigned long long)x->samples, x->amount);
+		if (t->slopes)
+			put_slope(out, &t->slopes[i]);
+		(void)fputc('\n', out);
 	}
 	return 0;
 }

@@ -2,6 +2,7 @@
 /* What a database of samples says: text, HTML, JSON, CSV. */
 #pragma once
 
+#include "analysis/analysis.h"
 #include "shares/shares.h"
 
 #include <stdio.h>
@@ -12,6 +13,10 @@ struct shares_table {
 	const char *database; /* its path */
 	size_t top;	      /* rows at most; 0: all */
 	int width;	      /* columns; 0: 100 */
+	/* What a little of each row is worth at @point; NULL: that is not known. An effect may be
+	 * NAN. */
+	const struct analysis_change *slopes;
+	const char *point;
 };
 
 /* Negative errno. */

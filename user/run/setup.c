@@ -467,6 +467,7 @@ int run_open_runner(struct run *r, struct error *e)
 		.slopes = run_wants_slopes(r) ? run_slopes_sink : NULL,
 		.slopes_time = {.share = o->slopes_only ? 1 : SLOPES_SHARE,
 				.first_ns = o->kind == RUN_LAUNCH ? 0 : SLOPES_FIRST_NS,
+				.long_ns = o->window_ns,
 				.waits = o->what ? o->what : WAITS_ALL},
 		.whole_run = o->runs > 0,
 	};
