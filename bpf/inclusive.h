@@ -156,9 +156,9 @@ __noinline int chain_selected(u64 epoch, u32 n)
 
 /* S1 where a sample belongs to all of its call chain: to each entry once. @n: how many sites
  * chain_here has. */
-__noinline int slope_tick_chain(struct thread *t, u32 n, u64 distance, u64 begun)
+__noinline int slope_tick_chain(struct abi_vectors *v, u32 n, u64 distance, u64 begun, u32 passes)
 {
-	struct abi_vectors *v = t ? &t->vectors : NULL, *passed = &slope_cpus[cpu_index()].passed;
+	struct abi_vectors *passed = &slope_cpus[cpu_index()].passed;
 	struct abi_chain *c;
 	u64 window = slope_window(), seen = 0;
 	u32 zero = 0;
@@ -181,7 +181,7 @@ __noinline int slope_tick_chain(struct thread *t, u32 n, u64 distance, u64 begun
 		entry = index_below(slope_entry(c->sites[i], window), ABI_ENTRIES);
 		if (!(seen >> entry & 1)) {
 			slope_add(v, entry, distance);
-			if (t->wait.from_outside)
+			if (passes)
 				slope_add(passed, entry, distance);
 		}
 		seen |= 1ULL << entry;

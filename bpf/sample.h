@@ -245,7 +245,8 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 	}
 	sampled_count(weight, &t->vectors, now);
 	if (config.inclusive)
-		slope_tick_chain(t, code, spacings[cpu_index()], now);
+		slope_tick_chain(&t->vectors, code, spacings[cpu_index()], now,
+				 t->wait.from_outside);
 	else
 		slope_tick(&t->vectors, code, spacings[cpu_index()], now, t->wait.from_outside);
 	if (!experiment_active(epoch))
