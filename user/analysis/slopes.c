@@ -107,7 +107,7 @@ static double unit_of(const struct profile_slopes *s)
 static struct analysis_change slope_of(const struct profile *p, const struct part *parts, size_t n,
 				       const char *class)
 {
-	double sum = 0, length = 0, lengths2 = 0, squares = 0, windows, half;
+	double sum = 0, length = 0, lengths2 = 0, squares = 0, records = 0, windows, half;
 
 	for (size_t i = 0; i < n; i++) {
 		const struct profile_slopes *s = &p->slopes[parts[i].record];
@@ -118,6 +118,7 @@ static struct analysis_change slope_of(const struct profile *p, const struct par
 		sum += parts[i].ns / unit_of(s);
 		length += x;
 		lengths2 += x * x;
+		records++;
 	}
 	if (!(length > 0))
 		return (struct analysis_change){NAN, NAN, NAN};
@@ -127,7 +128,8 @@ static struct analysis_change slope_of(const struct profile *p, const struct par
 
 		squares += is_of(s, class) ? off * off : 0;
 	}
-	windows = length * length / lengths2;
+	/* Of intervals a few long ones are most of the sum: each record counts. */
+	windows = class ? records : length * length / lengths2;
 	if (windows < 1.5)
 		return (struct analysis_change){sum / length, NAN, NAN};
 	half = stats_t_quantile(windows - 1) * sqrt(windows / (windows - 1) * squares) / length;
