@@ -153,7 +153,8 @@ static __always_inline u64 slope_since(int since, u64 from, u64 now)
 	return now > from ? now - from : 0;
 }
 
-/* S5: something outside of the scope ended a wait that began at @from. */
+/* S5: something outside of the scope ended a wait that began at @from. Waits for a CPU are told so
+ * as well. */
 static __always_inline void slope_waited(struct abi_vectors *w, u32 entry, u64 from, u64 now)
 {
 	entry = index_below(entry, ABI_ENTRIES);

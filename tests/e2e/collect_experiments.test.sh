@@ -196,7 +196,7 @@ verdict 'nobody in the group' "$why" log
 
 bad 'no control group' 'Say --cgroup' collect --db new --experiments 2% -p x
 bad 'no point' 'Say -p POINT' collect --db new --experiments 2% --cgroup "$group"
-bad 'a point without its file' 'slopes of which processes' collect --db new -p x
+bad 'a point without its file' 'whose slopes' collect --db new -p x
 bad 'too much' 'from 0.1 to 100' collect --db new --experiments 200%
 bad 'files and a database' 'choose one' report --db db file
 bad 'a build that is not there' 'no experiments or slopes of build' report --db db --build-id 00000000

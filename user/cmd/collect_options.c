@@ -132,7 +132,7 @@ static int take_exe(struct collect_command *c, struct error *e)
 	point_spec_free(&p);
 	if (r == 0 && !c->exe)
 		r = fail(e, EINVAL,
-			 "slopes of which processes? Say --cgroup, or a point with its file, as -p "
+			 "whose slopes? Say --cgroup, or a point with its file, as -p "
 			 "/usr/bin/server:answer");
 	return r;
 }

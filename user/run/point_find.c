@@ -530,7 +530,7 @@ static int find_in(const struct elf_object *o, struct line_table *lines, const s
 	if (r == 0 && ret->n && p->kind != POINT_USDT && elf_object_has_container_debug(o))
 		r = fail(
 			e, EPERM,
-			"%s %s: where that is only a debug file of the container says, and its "
+			"%s %s: only a debug file of the container says where that is, and its "
 			"root "
 			"could have chosen any place in a file that other containers have as well; "
 			"use sampled:FUNCTION or sampled:FILE:LINE, or, if you trust it, "
