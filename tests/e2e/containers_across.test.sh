@@ -107,11 +107,23 @@ id=$(readelf -n stripped | sed -n 's/.*Build ID: //p')
 await_line victim.out '^at_ms' 15
 victim=$(pgrep -f -x '/opt/steady 600')
 why=''
-attached "$COZBPF" attach "$victim" "${options[@]}" --debug-dir "/proc/$victim/root/usr/lib/debug" -d 2
+mkdir -p "copied/.build-id/${id:0:2}" && cp debug "copied/.build-id/${id:0:2}/${id:2}.debug"
+attached "$COZBPF" attach "$victim" "${options[@]}" --debug-dir "$PWD/copied" -d 2
+rm -r copied
 "$COZBPF" attach "$victim" "${options[@]}" -d 2 >out 2>refusal </dev/null && why+=' its root chose where a probe stands;'
 grep -q 'only a debug file of the container says' refusal || why+=' no reason;'
 "$COZBPF" list functions "$victim" 2>>complaint | grep -qx burn || why+=' no names;'
 verdict 'from the host: debug files' "$why" complaint refusal
+# One that it does not take, of another build: the file's own symbols are believed.
+why=''
+libc=$(awk '$6 ~ /libc\.so\.6$/ { print $6; exit }' "/proc/$victim/maps")
+id=$(readelf -n "/proc/$victim/root$libc" | sed -n 's/.*Build ID: //p')
+mkdir -p "/proc/$victim/root/usr/lib/debug/.build-id/${id:0:2}"
+cp debug "/proc/$victim/root/usr/lib/debug/.build-id/${id:0:2}/${id:2}.debug"
+timeout -k 5 60 "$COZBPF" attach "$victim" -q --no-report -o "$profile" -p slept=libc.so.6:clock_nanosleep --shared-code --experiment 100 -d 2 >out 2>complaint </dev/null ||
+	why+=" status $?;"
+holds "visits('slept') > 5" || why+=" $(ask "visits('slept')") visits;"
+verdict 'from the host: a wrong debug file' "$why" complaint
 kill -KILL "$victim" # the first process of its namespace
 wait
 

@@ -85,6 +85,11 @@ static int open_from_server(const char *id)
 	return is_trusted(fd, as->uid, as->gid) ? TAKE_FD(fd) : -EKEYREJECTED;
 }
 
+void elf_object_set_without_container_debug(struct elf_object *o)
+{
+	o->without_container_debug = true;
+}
+
 bool elf_object_has_container_debug(const struct elf_object *o)
 {
 	return o->container_debug;
@@ -93,18 +98,19 @@ bool elf_object_has_container_debug(const struct elf_object *o)
 int debug_open_named(const struct elf_object *o, const struct debug_options *options,
 		     const char *path)
 {
+	bool of_container = strncmp(path, "/proc/", strlen("/proc/")) == 0;
 	_cleanup_close_ int fd = -1;
 
 	if (strncmp(path, DEBUGINFOD_SCHEME, strlen(DEBUGINFOD_SCHEME)) == 0)
 		return open_from_server(path + strlen(DEBUGINFOD_SCHEME));
+	if (of_container && o->without_container_debug)
+		return -ENOENT;
 	fd = open_elf(path, &o->rights);
-	if (fd < 0 || in_debug_dir(options, path))
+	if (fd < 0)
 		return TAKE_FD(fd);
-	if (!is_trusted_for(o, fd))
-		return -EKEYREJECTED;
-	if (strncmp(path, "/proc/", strlen("/proc/")) == 0)
+	if (of_container)
 		((struct elf_object *)(uintptr_t)o)->container_debug = true;
-	return TAKE_FD(fd);
+	return in_debug_dir(options, path) || is_trusted_for(o, fd) ? TAKE_FD(fd) : -EKEYREJECTED;
 }
 
 /* One search: each place is tried until a file there is the right one. */

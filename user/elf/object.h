@@ -75,9 +75,11 @@ bool elf_object_is_dynamic(const struct elf_object *o); /* has PT_INTERP: LD_PRE
 /* Functions in .symtab; without one, in .dynsym and in the separate debug file or in mini debug
  * information (.gnu_debugdata). */
 bool elf_object_has_symbols(const struct elf_object *o);
-/* Does a debug file say what is in it that only the container of its process has? Containers share
- * the files of their images, so the root of one must not choose where probes stand in all. */
+/* Was a debug file looked into that only the container of its process has? Containers share the
+ * files of their images, so the root of one must not choose where probes stand in all. */
 bool elf_object_has_container_debug(const struct elf_object *o);
+/* Before the first question about symbols or lines: no such file is looked into. */
+void elf_object_set_without_container_debug(struct elf_object *o);
 /* ... or, in a stripped file, functions that are known by their call frame information (.eh_frame)
  * alone. They are called after their place: "libz.so.1+0x2f40", the file and the address in its own
  * numbering, which is the same wherever that build runs. */

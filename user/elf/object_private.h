@@ -41,6 +41,7 @@ struct elf_object {
 	const struct elf_readers *readers; /* who reads it */
 	struct decoder *decoder; /* theirs; NULL: nothing has been asked for, or it is read here */
 	bool container_debug;	 /* see elf_object_has_container_debug */
+	bool without_container_debug; /* such files are not opened */
 };
 
 /* As elf_object_open, of an open file, which it takes over; @name is what errors call it. */

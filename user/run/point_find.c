@@ -527,20 +527,37 @@ static int find_in(const struct elf_object *o, struct line_table *lines, const s
 		r = find_sharers(o, p, false, ret->code[i].addr, ret, e);
 	if (r == 0 && n && p->kind != POINT_SAMPLED_LINE)
 		r = make_sites(o, addrs, n, exact || offset, ret, e);
-	if (r == 0 && ret->n && p->kind != POINT_USDT && elf_object_has_container_debug(o))
-		r = fail(
-			e, EPERM,
-			"%s %s: only a debug file of the container says where that is, and its "
-			"root "
-			"could have chosen any place in a file that other containers have as well; "
-			"use sampled:FUNCTION or sampled:FILE:LINE, or, if you trust it, "
-			"--debug-dir /proc/PID/root/usr/lib/debug",
-			option, p->name);
 	if (r == 0 && ret->n)
 		r = check_sites(o, p, option, ret, e);
 	if (r < 0)
 		point_sites_free(ret);
 	return r;
+}
+
+/* By what the file itself and files of the host say. */
+static int find_strictly(const struct code_map *code, size_t i, const struct point_spec *p,
+			 bool exact, const char *option, struct point_sites *ret, struct error *e)
+{
+	struct line_table *lines;
+	struct elf_object *o = code_map_open_strictly(code, i, &lines, e);
+	struct error why = {0};
+	int r;
+
+	if (!o)
+		return -ENOEXEC;
+	r = find_in(o, lines, p, exact, option, ret, &why);
+	line_table_close(lines);
+	elf_object_close(o);
+	return r == 0 ? 0
+		      : fail(e, EPERM,
+			     "%s %s: only a debug file of the container says where that is, and "
+			     "its root "
+			     "could have chosen any place in a file that other containers have as "
+			     "well; "
+			     "use sampled:FUNCTION or sampled:FILE:LINE, or, if you trust it, copy "
+			     "it into "
+			     "a directory for --debug-dir",
+			     option, p->name);
 }
 
 int point_find(struct code_map *code, size_t i, const struct point_spec *p, bool exact,
@@ -555,6 +572,11 @@ int point_find(struct code_map *code, size_t i, const struct point_spec *p, bool
 		return -ENOEXEC;
 	r = find_in(o, p->kind != POINT_USDT ? code_map_lines(code, i, NULL) : NULL, p, exact,
 		    option, ret, &why);
+	if (r == 0 && ret->n && p->kind != POINT_USDT && elf_object_has_container_debug(o)) {
+		point_sites_free(ret);
+		*ret = (struct point_sites){0};
+		return find_strictly(code, i, p, exact, option, ret, e);
+	}
 	if (r == 0)
 		return 0;
 	name_object(&why, elf_object_path(o), code_map_path(code, i));
