@@ -61,6 +61,28 @@ for how in '0 ' '4 ' '0 --inject=always --disable task_work' '0 --disable uprobe
 	verdict "attach counts every visit: main ends after $how" "$why" complaint
 done
 
+# A library that comes when the first thread has ended: what was asked for one process alone is not put into all.
+plugin=$(echo "$programs"/*plugin.so)
+rm -f -- "$profile" gate
+mkfifo gate
+"$programs/leaderless" 500 0.1 4 "$plugin" <gate >out &
+target=$!
+exec {open}>gate
+timeout -k 5 "$limit" "$COZBPF" attach "$target" -q --no-report -o "$profile" --follow exec -p progress -p "$(basename "$plugin"):plugin_work" >said 2>complaint {open}>&- &
+job=$!
+await_line "$profile" '"startup"' 20
+for _ in {1..100}; do
+	[ "$(awk '{ print $3 }' "/proc/$target/stat")" != Z ] || break
+	sleep 0.1
+done
+exec {open}>&-
+why=''
+wait "$job" || why+=' it failed;'
+wait "$target"
+grep -q 'first thread of process .* has ended: probes would not be in it alone' complaint || why+=' no reason;'
+! grep -q 'slows down all' complaint || why+=' the probe is in all processes;'
+verdict 'attach: a library that comes later' "$why" complaint out
+
 # What reads its memory maps, its executable, its user and its state in other ways.
 "$programs/leaderless" 900000 0.1 </dev/null >out &
 target=$!

@@ -64,16 +64,17 @@ int points_open(struct points *ps, const struct points_options *o, struct cozbpf
 void points_only_in(struct points *ps, pid_t pid)
 {
 	ps->pid = pid;
+	ps->leaderless = pid && !uprobes_alone_in(pid);
 }
 
 bool points_everywhere(const struct points *ps)
 {
-	return ps->pid == 0 || points_leaderless(ps);
+	return ps->pid == 0 || ps->leaderless;
 }
 
 bool points_leaderless(const struct points *ps)
 {
-	return ps->pid && !uprobes_alone_in(ps->pid);
+	return ps->leaderless;
 }
 
 static struct point *new_point(struct points *ps, const char *name)

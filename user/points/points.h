@@ -100,6 +100,7 @@ struct points {
 	struct cozbpf_bpf *skel; /* the session's */
 	unsigned int nr_cpus;
 	pid_t pid;		       /* that probes are put into; 0: all that map the file */
+	bool leaderless;	       /* see points_leaderless */
 	struct code_map *code;	       /* where sampled code is; NULL: not known yet */
 	const struct shim_page *page;  /* that coz.h's counters are in, or NULL */
 	bool taken[SHIM_MAX_COUNTERS]; /* those that belong to a point */
@@ -130,8 +131,9 @@ void points_close(struct points *ps); /* not opened: allowed */
  * all that map the file: points_everywhere. */
 void points_only_in(struct points *ps, pid_t pid);
 bool points_everywhere(const struct points *ps);
-/* They were to be put into one process alone, whose first thread has ended: the kernel cannot tell
- * it from others then. */
+/* They were to be put into one process alone, whose first thread had ended by then: the kernel
+ * cannot tell it from others. Of one whose first thread ends later, new probes are refused: it must
+ * not have them put into others. */
 bool points_leaderless(const struct points *ps);
 
 /* Adds a throughput point that counts nothing yet; *ret is its index. -EEXIST, -E2BIG. */

@@ -231,8 +231,8 @@ static int attach_sites(struct run *r, size_t point, const struct point_spec *p,
 	int err = points_attach_sites(session_points(r->session), point, sites->all, sites->n, e);
 
 	/* Who runs the executable is mostly in scope; a library is everybody's. */
-	if (err == 0 && !code_map_is_main(r->code, i) &&
-	    points_everywhere(session_points(r->session)))
+	if (err == 0 && points_everywhere(session_points(r->session)) &&
+	    (!code_map_is_main(r->code, i) || points_leaderless(session_points(r->session))))
 		(void)log_error(
 			"warning: -p %s slows down all processes that map %s, in scope or "
 			"not; %s",
