@@ -222,6 +222,20 @@ for how in attach system; do
 	verdict "$how: a chain of children" "$why" complaint
 done
 
+# More of them than the ledger has room for: those that it has room for are profiled.
+"$programs/hostile" many 60 >many.out &
+victim=$!
+await_line many.out '^born' 30
+limit=60
+start attach "$victim" "${switched_off[@]}" -q --no-report -o "$profile" -d 1
+watched=()
+ended 0
+limit=20
+grep -q 'too many processes are in scope; at most 8192; the others are not profiled' complaint || why+=' nothing is said;'
+kill -KILL "$victim"
+wait "$victim" 2>/dev/null
+verdict "attach: too many processes" "$why" complaint
+
 "$programs/hostile" block 3 >block.out &
 victim=$!
 await_line block.out '^pid' 5

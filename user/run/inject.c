@@ -26,6 +26,9 @@
 #define TRIAL_NS (3 * NSEC_PER_SEC)
 #define TRIAL_EXPERIMENTS 4
 #define MOST_ROUNDS 16
+/* One whose threads cannot be stopped takes a second and a half. So much for all, each time. */
+#define REST_NS (200 * NSEC_PER_MSEC)
+#define FIRST_NS (10 * NSEC_PER_SEC)
 
 int run_inject_open(struct run *r, struct error *e)
 {
@@ -161,16 +164,20 @@ void run_inject_anew(struct run *r, pid_t pid)
 
 void run_inject_rest(struct run *r, const struct session_process *all, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
+	uint64_t until = clock_monotonic_ns() + REST_NS;
+
+	/* Who refuses is not asked again, so all have their turn. */
+	for (size_t i = 0; i < n && clock_monotonic_ns() < until; i++)
 		if (is_due(r, all[i].flags))
 			(void)inject_unnamed(r, all[i].pid);
 }
 
 /* Into all that are due. A child that one of them had before its turn came is found in the next
- * round, and inherits what comes after that. Who forks faster than that gets one later
- * (run_inject_rest). */
+ * round, and inherits what comes after that. Who forks faster than that, or comes too late, gets
+ * one later (run_inject_rest). */
 static int inject_all(struct run *r, struct error *e)
 {
+	uint64_t until = clock_monotonic_ns() + FIRST_NS;
 	int err;
 
 	for (size_t done = 1, round = 0; done && round < MOST_ROUNDS; round++) {
@@ -191,7 +198,7 @@ static int inject_all(struct run *r, struct error *e)
 				if (err < 0)
 					return err;
 				done++;
-			} else {
+			} else if (clock_monotonic_ns() < until) {
 				done += inject_unnamed(r, all[i].pid);
 			}
 		}

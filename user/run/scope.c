@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/open_file.h"
@@ -20,8 +21,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* At the descendants of processes that run already. */
+/* At the descendants of processes that run already; and for how long. */
 #define MOST_LOOKS 16
+#define LOOKS_NS (10 * NSEC_PER_SEC)
 
 bool run_scope_is_many(const struct run *r)
 {
@@ -186,6 +188,14 @@ int run_scope_settle(struct run *r, pid_t pid, struct error *e)
 	}
 	if (!entered || flags != (has & ~(unsigned int)(ABI_PROC_SIGNALS | ABI_PROC_HELD))) {
 		err = session_take(r->session, pid, flags, e);
+		/* Others decide how many there are. */
+		if (err == -E2BIG && !r->scope->said_full)
+			(void)log_error("warning: %s; the others are not profiled", e->text);
+		if (err == -E2BIG) {
+			r->scope->said_full = true;
+			e->text[0] = '\0';
+			return 0;
+		}
 		if (err < 0)
 			return err;
 		/* Its exit may have come before; its number may be another's by now. */
@@ -206,8 +216,9 @@ static int find_child(pid_t pid, void *arg)
 	unsigned int flags;
 	int err;
 
-	if (session_flags(d->run->session, pid, &flags) == 0 || process_read(pid, &f) < 0 ||
-	    pid == getpid() || session_flags(d->run->session, f.parent, &flags) < 0)
+	if (clock_monotonic_ns() > d->until || session_flags(d->run->session, pid, &flags) == 0 ||
+	    process_read(pid, &f) < 0 || pid == getpid() ||
+	    session_flags(d->run->session, f.parent, &flags) < 0)
 		return 0;
 	err = run_scope_settle(d->run, pid, d->e);
 	/* A zombie is found at each look and never enters. */
@@ -218,7 +229,7 @@ static int find_child(pid_t pid, void *arg)
 int run_scope_enter(struct run *r, struct error *e)
 {
 	struct run_scope *s = r->scope;
-	struct descent d = {.run = r, .e = e};
+	struct descent d = {.run = r, .e = e, .until = clock_monotonic_ns() + LOOKS_NS};
 	bool follows = r->options.kind == RUN_ATTACH && r->options.scope.follow == FOLLOW_ALL;
 	int err = 0;
 
@@ -231,7 +242,7 @@ int run_scope_enter(struct run *r, struct error *e)
 		d.added = 0;
 		err = process_each(find_child, &d);
 	}
-	if (err == 0 && follows && d.added)
+	if (err == 0 && follows && (d.added || clock_monotonic_ns() > d.until))
 		(void)log_error("warning: processes fork faster than they are found; some children "
 				"are not profiled");
 	for (size_t i = 0; err == 0 && i < s->n_pids; i++) {

@@ -22,7 +22,8 @@
 #define ROUND_NS (200 * NSEC_PER_MSEC)
 #define ROUND_LOOKS 8 /* of a round: reading a process's mappings takes some 0.1 ms */
 #define MOST_BATCHES 16
-#define SCAN_NS (1 * NSEC_PER_SEC) /* what changes without an exec: user, name, control group */
+#define STEP_NS (100 * NSEC_PER_MSEC) /* so that signals are heard, whatever processes do */
+#define SCAN_NS (1 * NSEC_PER_SEC)    /* what changes without an exec: user, name, control group */
 
 static void look_later(struct run_scope *s, pid_t pid, uint64_t now)
 {
@@ -83,14 +84,14 @@ static int on_exec(struct run *r, pid_t pid, uint64_t now, struct error *e)
 	run_scope_read(r, pid);
 	run_inject_anew(r, pid);
 	look_later(r->scope, pid, now);
-	return settle_left_out(r, e);
+	return 0;
 }
 
 static void due_looks(struct run *r, uint64_t now)
 {
 	struct run_scope *s = r->scope;
 
-	for (size_t i = 0; i < s->n_looks;) {
+	for (size_t i = 0; i < s->n_looks && clock_monotonic_ns() < now + STEP_NS;) {
 		struct look *l = &s->looks[i];
 
 		if (l->when > now) {
@@ -161,17 +162,20 @@ int run_scope_step(struct run *r, uint64_t now, uint64_t *ret_next, struct error
 {
 	struct run_scope *s = r->scope;
 	const pid_t *pids;
-	size_t n;
+	size_t n, done = 0;
 	int err = 0;
 
 	/* What is left of a storm of them comes with the next step. */
-	for (size_t i = 0; err == 0 && i < MOST_BATCHES && (n = session_execs(r->session, &pids));
-	     i++) {
+	while (err == 0 && done < MOST_BATCHES && clock_monotonic_ns() < now + STEP_NS &&
+	       (n = session_execs(r->session, &pids))) {
+		done++;
 		if (s->rule) /* who is in the group now: all of these are older */
 			err = process_rule_refresh(s->rule, e);
 		for (size_t k = 0; err == 0 && k < n; k++)
 			err = on_exec(r, pids[k], now, e);
 	}
+	if (err == 0 && done)
+		err = settle_left_out(r, e);
 	due_looks(r, now);
 	if (err == 0 && now >= s->round_ns) {
 		round_of_looks(r);

@@ -28,8 +28,9 @@ struct run_scope {
 	struct look *looks;
 	size_t n_looks;
 	uint64_t round_ns, scan_ns;
-	bool launched; /* the exec of the launched program has been seen */
-	size_t at;     /* of the process that the next round begins with */
+	bool launched;	/* the exec of the launched program has been seen */
+	size_t at;	/* of the process that the next round begins with */
+	bool said_full; /* that there are too many */
 };
 
 /* What goes through all processes of the machine. */
@@ -37,6 +38,7 @@ struct descent {
 	struct run *run;
 	struct error *e;
 	size_t added;
+	uint64_t until; /* when to stop looking; monotonic */
 };
 
 /* What @pid is to be entered as, by what it is now; 0: not at all. */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Programs that make it hard for whoever attaches to them. usage: hostile KIND SECONDS. KIND: steady (nothing of the kind; prints its
  * number first), unmap (gives up all its mappings but the stack and a page of code), exec (starts itself over and over), block (blocks
- * all signals), chain (each child has one itself at once, and ends soon: there is always one that nobody has looked at). Two threads compute in the line
- * of burn, but of unmap and exec, which have one, and chain, which has none. */
+ * all signals), many (more children than can be profiled, all asleep), chain (each child has one itself at once, and ends soon: there is always one that nobody has looked at). Two threads compute in the line
+ * of burn, but of unmap and exec, which have one, and many and chain, which have none. */
 #include "helper.h"
 
 #include <signal.h>
@@ -115,6 +115,18 @@ static void chain(double seconds)
 		continue;
 }
 
+static void many(double seconds)
+{
+	for (int i = 0; i < 8300; i++)
+		if (fork() == 0) {
+			(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+			for (;;)
+				(void)pause();
+		}
+	printf("born\n");
+	(void)usleep((useconds_t)(seconds * 1e6));
+}
+
 int main(int argc, char **argv)
 {
 	double seconds = argc == 3 ? atof(argv[2]) : 0;
@@ -138,8 +150,8 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	printf("pid %d\n", (int)getpid());
-	if (strcmp(argv[1], "chain") == 0) {
-		chain(seconds);
+	if (strcmp(argv[1], "chain") == 0 || strcmp(argv[1], "many") == 0) {
+		(*argv[1] == 'c' ? chain : many)(seconds);
 		return 0;
 	}
 	if (strcmp(argv[1], "unmap") == 0)
