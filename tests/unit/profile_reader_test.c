@@ -474,6 +474,9 @@ static void endless_rubbish_is_refused(void **state)
 }
 
 /* Reads a head, @n times @each, and "runtime" before each of them if @logs. */
+/* By the last read_many. */
+static size_t kept;
+
 static int read_many(const char *each, size_t n, bool logs, struct error *e)
 {
 	char *text = NULL;
@@ -489,6 +492,11 @@ static int read_many(const char *each, size_t n, bool logs, struct error *e)
 		assert_true(fprintf(f, "%s%s\n", logs ? "runtime\ttime=1\n" : "", each) > 0);
 	assert_int_equal(fclose(f), 0);
 	r = profile_read_buffer(&p, text, size, "many", e);
+	kept = p.kept;
+	/* What several files have is added up. */
+	if (r == 0)
+		assert_int_equal(profile_read_buffer(&p, text, size, "again", e), 0);
+	assert_int_equal(p.kept, 2 * kept);
 	profile_free(&p);
 	free(text);
 	return r;
@@ -512,6 +520,7 @@ static void what_is_kept_is_bounded(void **state)
 	profile_most_kept = 64 << 10;
 	for (size_t i = 0; i < sizeof(records) / sizeof(*records); i++) {
 		assert_int_equal(read_many(records[i], 20, false, &e), 0);
+		assert_true(kept > 20 * sizeof(void *) && kept < profile_most_kept);
 		assert_int_equal(read_many(records[i], 2000, false, &e), -E2BIG);
 		assert_non_null(strstr(e.text, "'many' has too many records"));
 	}

@@ -5,8 +5,8 @@
  * whichever thread made it. Both are relative to the window's length: chains of long windows are
  * long, and would weigh by the square of it. The interval is that of a ratio estimator (Cochran,
  * Sampling Techniques, 6.4) with Student's t, of as many windows as uneven weights are worth (Kish,
- * Survey Sampling). What intervals are made of is the same ratio, of the chains from their
- * begins to their ends. */
+ * Survey Sampling), and of what the method itself may be off. What intervals are made of is the
+ * same ratio, of the chains from their begins to their ends. */
 #include "analysis/slopes.h"
 
 #include "analysis/stats.h"
@@ -24,6 +24,10 @@
 #define MAX_POINTS 128
 #define MAX_ALL_LINES 16384
 #define MAX_PARTS (1 << 22)
+/* By how much the method is off where chance is not, by tests/truth/README.md: in points, and as a
+ * share of the slope. */
+#define METHOD_POINTS 0.005
+#define METHOD_SHARE 0.03
 /* With less than that, which reads 0.0 %, what was not tried is not worth a row. */
 #define LEAST_SHOWN 0.0005
 
@@ -43,6 +47,15 @@ static void parts_free(struct parts *p)
 {
 	free(p->all);
 }
+
+/* Of rows that sum several places. */
+struct row_parts {
+	struct {
+		struct parts parts;
+		size_t last; /* the window that was added last, and one */
+	} * rows;
+	size_t n, made;
+};
 
 static int by_location(const void *a, const void *b)
 {
@@ -133,6 +146,8 @@ static struct analysis_change slope_of(const struct profile *p, const struct par
 	if (windows < 1.5)
 		return (struct analysis_change){sum / length, NAN, NAN};
 	half = stats_t_quantile(windows - 1) * sqrt(windows / (windows - 1) * squares) / length;
+	if (!class)
+		half = hypot(half, hypot(METHOD_POINTS, METHOD_SHARE * sum / length));
 	return (struct analysis_change){sum / length, sum / length - half, sum / length + half};
 }
 
@@ -368,13 +383,13 @@ const char *slopes_point(const struct profile *p)
 	return NULL;
 }
 
-/* Adds to the part of record @i's window, which is the last one if there is any. */
-static int add_places_of(const struct profile *p, size_t i,
-			 bool (*is)(const char *location, void *arg), void *arg,
-			 struct parts *parts)
+/* Sums the places of record @i by row. Parts of a window, which may have several records, have its
+ * first one, @first. */
+static int add_rows_of(const struct profile *p, size_t i, size_t first,
+		       size_t (*row_of)(const char *location, void *arg), void *arg,
+		       struct row_parts *to)
 {
-	const struct profile_slopes *s = &p->slopes[i];
-	_cleanup_free_ char *text = strdup(s->places);
+	_cleanup_free_ char *text = strdup(p->slopes[i].places);
 	char *next = text;
 	const char *location;
 	double ns;
@@ -382,29 +397,46 @@ static int add_places_of(const struct profile *p, size_t i,
 	if (!text)
 		return -ENOMEM;
 	while ((location = next_place(&next, &ns))) {
-		if (!is(location, arg))
+		size_t row = row_of(location, arg);
+
+		if (row >= to->n)
 			continue;
-		if (!parts->n || p->slopes[parts->all[parts->n - 1].record].began != s->began) {
+		if (to->rows[row].last != first + 1) {
+			struct parts *parts = &to->rows[row].parts;
+
+			if (to->made == MAX_PARTS)
+				return 0;
 			if (array_room(parts->all, parts->n) < 0)
 				return -ENOMEM;
-			parts->all[parts->n++] = (struct part){NULL, i, 0};
+			parts->all[parts->n++] = (struct part){NULL, first, 0};
+			to->rows[row].last = first + 1;
+			to->made++;
 		}
-		parts->all[parts->n - 1].ns += ns;
+		to->rows[row].parts.all[to->rows[row].parts.n - 1].ns += ns;
 	}
 	return 0;
 }
 
-int slopes_of_places(const struct profile *p, const char *point,
-		     bool (*is)(const char *location, void *arg), void *arg,
-		     struct analysis_change *ret)
+int slopes_of_rows(const struct profile *p, const char *point, size_t n,
+		   size_t (*row_of)(const char *location, void *arg), void *arg,
+		   struct analysis_change *ret)
 {
-	_cleanup_(parts_free) struct parts parts = {0};
-	int r = 0;
+	struct row_parts parts = {.rows = calloc(n + 1, sizeof(*parts.rows)), .n = n};
+	size_t first = SIZE_MAX;
+	int r = parts.rows ? 0 : -ENOMEM;
 
-	for (size_t i = 0; r == 0 && i < p->n_slopes; i++)
-		if (!p->slopes[i].class && strcmp(p->slopes[i].point, point) == 0)
-			r = add_places_of(p, i, is, arg, &parts);
-	*ret = slope_of(p, parts.all, parts.n, NULL);
+	for (size_t i = 0; r == 0 && i < p->n_slopes; i++) {
+		if (p->slopes[i].class || strcmp(p->slopes[i].point, point) != 0)
+			continue;
+		if (first == SIZE_MAX || p->slopes[first].began != p->slopes[i].began)
+			first = i;
+		r = add_rows_of(p, i, first, row_of, arg, &parts);
+	}
+	for (size_t i = 0; parts.rows && i < n; i++) {
+		ret[i] = slope_of(p, parts.rows[i].parts.all, parts.rows[i].parts.n, NULL);
+		parts_free(&parts.rows[i].parts);
+	}
+	free(parts.rows);
 	return r;
 }
 

@@ -9,8 +9,9 @@ int slopes_add(const struct profile *p, struct analysis *a);
 
 /* The first point that has slopes, as profile_slopes.point of @p; NULL: none has. */
 const char *slopes_point(const struct profile *p);
-/* What a little of all places of @point together is worth for which @is says so, each by the same
- * share. The effect is NAN where none has a slope. -ENOMEM. */
-int slopes_of_places(const struct profile *p, const char *point,
-		     bool (*is)(const char *location, void *arg), void *arg,
-		     struct analysis_change *ret);
+/* What a little of all places of each of @n rows together is worth at @point, each place by the
+ * same share. @row_of says which row a place is of; SIZE_MAX: of none. The effect is NAN where none
+ * has a slope. -ENOMEM. */
+int slopes_of_rows(const struct profile *p, const char *point, size_t n,
+		   size_t (*row_of)(const char *location, void *arg), void *arg,
+		   struct analysis_change *ret);

@@ -90,6 +90,11 @@ static int take_one(int fd, const char *path, void *arg)
 			(void)log_error("%s: %s: left out", b->command, why.text);
 		return 0;
 	}
+	if (b->into->kept + p.kept > profile_most_kept)
+		return fail(b->e, E2BIG,
+			    "what was measured of build '%s' in that time takes more than %zu MiB: "
+			    "choose a shorter one",
+			    b->wanted, profile_most_kept >> 20);
 	if (!b->first)
 		b->first = strdup(path);
 	return !b->first || profile_merge(b->into, &p) < 0 ? fail(b->e, ENOMEM, "out of memory")

@@ -16,7 +16,7 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -76,20 +76,34 @@ void cmd_left_out(const char *text, void *arg)
 	(void)log_error("%s: %s", (const char *)arg, text);
 }
 
-struct wanted_places {
+/* Rows that places of slopes can be of, by name. */
+struct named_rows {
 	const struct profile *p;
-	const struct share *row;
 	enum shares_by by;
+	struct named_row {
+		const char *name;
+		size_t row;
+	} * all;
+	size_t n;
 };
 
-/* Is that place one of the row's? */
-static bool is_of_row(const char *location, void *arg)
+static int by_name(const void *a, const void *b)
 {
-	const struct wanted_places *w = arg;
-	const struct profile_samples *s = profile_find_samples(w->p, location);
-	const char *name = w->by == SHARES_FUNCTION && s && s->function ? s->function : location;
+	const struct named_row *x = a, *y = b;
 
-	return strcmp(name, w->row->name) == 0;
+	return strcmp(x->name, y->name);
+}
+
+static size_t row_of(const char *location, void *arg)
+{
+	const struct named_rows *named = arg;
+	const struct profile_samples *s = profile_find_samples(named->p, location);
+	const struct named_row key = {
+		named->by == SHARES_FUNCTION && s && s->function ? s->function : location, 0};
+	const struct named_row *found =
+		named->n ? bsearch(&key, named->all, named->n, sizeof(key), by_name) : NULL;
+
+	return found ? found->row : SIZE_MAX;
 }
 
 /* Were slopes measured there? */
@@ -102,33 +116,41 @@ static bool has_image(const struct profile *p, const char *path)
 }
 
 /* Of each row, by the slopes of @p. *ret is the caller's; NULL: there are none. */
-static int slopes_of_rows(const struct profile *p, struct shares_table *t,
-			  struct analysis_change **ret)
+static int slopes_of_shares(const struct profile *p, struct shares_table *t,
+			    struct analysis_change **ret)
 {
-	struct analysis_change *all = calloc(t->s->n + 1, sizeof(*all));
 	size_t shown = t->top && t->top < t->s->n ? t->top : t->s->n;
-	int r = all ? 0 : -ENOMEM;
+	_cleanup_free_ struct named_row *all = calloc(shown + 1, sizeof(*all));
+	struct named_rows named = {p, t->by, all, 0};
+	int r;
 
 	t->point = slopes_point(p);
-	for (size_t i = 0; all && i < t->s->n; i++) {
-		struct wanted_places w = {p, &t->s->all[i], t->by};
-
-		all[i] = (struct analysis_change){NAN, NAN, NAN};
-		if (r == 0 && i < shown && t->point && has_image(p, w.row->image))
-			r = slopes_of_places(p, t->point, is_of_row, &w, &all[i]);
-	}
-	*ret = all;
-	t->slopes = t->point ? all : NULL;
+	if (!t->point)
+		return 0;
+	*ret = calloc(shown + 1, sizeof(**ret));
+	if (!all || !*ret)
+		return -ENOMEM;
+	for (size_t i = 0; i < shown; i++)
+		if (has_image(p, t->s->all[i].image))
+			all[named.n++] = (struct named_row){t->s->all[i].name, i};
+	qsort(all, named.n, sizeof(*all), by_name);
+	r = slopes_of_rows(p, t->point, shown, row_of, &named, *ret);
+	t->slopes = *ret;
 	return r;
 }
 
-/* A database without slopes has shares alone. */
+/* A database without slopes has shares alone; one with too many as well. */
 static int read_slopes(const struct top_command *c, struct profile *ret, struct error *e)
 {
 	int r = cmd_experiments(NULL, c->database, c->choice.from_s, c->choice.to_s,
 				c->choice.build_id, ret, e);
 
-	return r == -ENOENT ? 0 : r;
+	if (r == -E2BIG) {
+		(void)log_error("top: slopes are left out: %s", e->text);
+		profile_free(ret);
+		*ret = (struct profile){0};
+	}
+	return r == -ENOENT || r == -E2BIG ? 0 : r;
 }
 
 static int write_html(FILE *out, void *arg)
@@ -181,7 +203,7 @@ static int top(const struct top_command *c)
 	database_close(d);
 	if (r == 0 && has_code)
 		r = read_slopes(c, &p, &e);
-	if (r == 0 && has_code && slopes_of_rows(&p, &t, &slopes) < 0)
+	if (r == 0 && has_code && slopes_of_shares(&p, &t, &slopes) < 0)
 		r = fail(&e, ENOMEM, "out of memory");
 	return r < 0 ? log_error("top: %s", e.text) : show(c, &t);
 }

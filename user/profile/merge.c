@@ -203,6 +203,7 @@ int profile_merge(struct profile *into, struct profile *from)
 	if (!into->first_bad_line)
 		into->first_bad_line = from->first_bad_line;
 	into->bad_lines += from->bad_lines;
+	into->kept += from->kept;
 	free(from->runs);
 	free(from->experiments);
 	free(from->slopes);

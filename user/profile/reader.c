@@ -286,8 +286,10 @@ static int finish(struct parser *ps, int r, struct profile *p, const char *name,
 	else if (r == -EFBIG)
 		(void)fail(e, EFBIG, "'%s' has more than %u MiB that are no profile records", name,
 			   MAX_BAD >> 20);
-	else if (!r)
+	if (!r) {
+		ps->p.kept = ps->kept;
 		r = profile_merge(p, &ps->p);
+	}
 	if (r == -ENOMEM)
 		(void)fail(e, ENOMEM, "cannot read '%s': out of memory", name);
 	return r;

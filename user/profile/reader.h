@@ -44,6 +44,7 @@ struct profile {
 	struct profile_machine machine; /* summed over runs */
 	size_t bad_lines;		/* skipped */
 	size_t first_bad_line;		/* 1-based, 0: none */
+	size_t kept;			/* bytes that records take, about */
 };
 
 /* Reads @path and adds it to @p, which the caller zeroed or filled by an earlier call. -ENOENT,
