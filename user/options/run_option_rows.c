@@ -455,7 +455,7 @@ const struct option_row run_option_rows[] = {
 	{"window", 0, "MSEC",
 	 "slopes are measured in windows that get that long: longer ones\nmake a smaller profile "
 	 "(250)",
-	 set_milliseconds, offsetof(struct run_options, window_ns), .min = 250, .max = 300000,
+	 set_milliseconds, offsetof(struct run_options, window_ns), .min = 250, .max = 60000,
 	 .not_for = NOT_VALIDATE, .expert = true},
 	{"what", 0, "LIST",
 	 "what to try: " WAITS_ON_CPU " (lines that run), disk, network, timer,\n"
