@@ -63,7 +63,7 @@ kill "$caught"
 # second and a third chance.
 measured() {
 	local status
-	attached "$victim" -p progress -d 3 --experiment 50 --fixed-line "$(line_of steady burn)" --speedups 50 --zero-share 45
+	attached "$victim" -p progress -d "$(lasting 3)" --experiment 50 --fixed-line "$(line_of steady burn)" --speedups 50 --zero-share 45
 	status=$?
 	why=''
 	[ "$status" -eq 0 ] || why+=" status $status;"

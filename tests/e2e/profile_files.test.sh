@@ -122,7 +122,7 @@ sudo_user() { # PAY
 	home=$(getent passwd 65534 | cut -d : -f 6)
 	rm -f -- theirs.jsonl
 	profile=$tmp/files/theirs.jsonl
-	as_sudo theirs.jsonl --pay "$1" -- "$bin/facts" || why+=" status $?;"
+	as_sudo theirs.jsonl --pay "$1" -- "$bin/facts" "times=$(lasting 200)" || why+=" status $?;"
 	grep -qE "^Uid:[[:space:]]+65534[[:space:]]+65534[[:space:]]+65534[[:space:]]+65534\$" "$tmp/out" || why+=' another user;'
 	grep -qE "^Gid:[[:space:]]+${group}[[:space:]]+${group}[[:space:]]+${group}[[:space:]]+${group}\$" "$tmp/out" || why+=' another group;'
 	! grep -qE '^Groups:.*\b0\b' "$tmp/out" || why+=" root's group stayed;"

@@ -73,11 +73,11 @@ verdict 'a quota that is used up' "$why" "$tmp/err" "$tmp/report"
 
 # The program is there before us, so that the line at the start can name the group.
 attached() { # COMMAND...
-	"$tmp/inside" "$programs/steady" 6 >/dev/null &
+	"$tmp/inside" "$programs/steady" "$(lasting 6)" >/dev/null &
 	pid=$!
 	sleep 0.5
 	rm -f -- "$profile"
-	timeout -k 5 "$limit" "$COZBPF" "$@" -o "$profile" -p "$programs/steady:progress" --experiment 200 -d 2 >"$tmp/report" 2>"$tmp/err" || why+=" $1 failed;"
+	timeout -k 5 "$limit" "$COZBPF" "$@" -o "$profile" -p "$programs/steady:progress" --experiment 200 -d "$(lasting 2)" >"$tmp/report" 2>"$tmp/err" || why+=" $1 failed;"
 	kill "$pid" 2>/dev/null
 	wait "$pid" 2>/dev/null
 	grep -qE "$group has $told" "$tmp/err" || why+=" $1 does not name the group at the start;"

@@ -50,7 +50,7 @@ why+=$(left_over "$server")
 verdict 'list points --rates' "$why" out err
 
 why=
-timeout 60 "$COZBPF" attach "$server" -q -o attach.jsonl -d 5 >out 2>err </dev/null || why+=" status $?;"
+timeout 60 "$COZBPF" attach "$server" -q -o attach.jsonl -d "$(lasting 5)" >out 2>err </dev/null || why+=" status $?;"
 grep -qE -- '-p answer_request   \([0-9]+ a second\)' out || why+=' the function is not proposed;'
 grep -qE -- '-p usdt:server:answered   \(' out || why+=' the probe is not proposed;'
 kill -0 "$server" || why+=' the server has ended;'
@@ -58,7 +58,7 @@ verdict 'attach without a point' "$why" out err
 kill "$server"
 
 why=
-timeout 60 "$COZBPF" run --keep-root -q -o run.jsonl -d 8 -- ./server >out 2>err </dev/null || why+=" status $?;"
+timeout 60 "$COZBPF" run --keep-root -q -o run.jsonl -d "$(lasting 8)" -- ./server >out 2>err </dev/null || why+=" status $?;"
 grep -q 'There is no progress point' out || why+=' it does not say that there is no point;'
 grep -qE -- '-p answer_request   \([0-9]+ a second\)' out || why+=' the function is not proposed;'
 none_left || why+=' something is left;'

@@ -25,8 +25,8 @@ balanced() {
 same_answers() { # NAME PAY PROGRAM [OPTION]...
 	local name=$1 pay=$2 program=$3 why='' status
 	shift 3
-	timeout 30 "$program" >native 2>native.err </dev/null
-	profiled --sync pthread --pay "$pay" "$@" "${hot[@]}" -- "$program" </dev/null
+	timeout 30 "$program" "$(lasting 5)" >native 2>native.err </dev/null
+	profiled --sync pthread --pay "$pay" "$@" "${hot[@]}" -- "$program" "$(lasting 5)" </dev/null
 	status=$?
 	[ "$status" -eq 0 ] || why+=" status $status;"
 	[ "$(wc -l <native)" -gt 500 ] || why+=' the program told too little;'

@@ -28,8 +28,8 @@ had_hits() {
 same_output() { # PAY
 	local why='' status
 	options_for output mix
-	"$programs/output" 1500 >native.out 2>native.err </dev/null
-	profiled --pay "$1" "${options[@]}" -- "$programs/output" 1500 </dev/null
+	"$programs/output" "$(lasting 1500)" >native.out 2>native.err </dev/null
+	profiled --pay "$1" "${options[@]}" -- "$programs/output" "$(lasting 1500)" </dev/null
 	status=$?
 	[ "$status" -eq 0 ] || why+=" status $status;"
 	cmp -s native.out out || why+=' stdout differs;'
@@ -46,7 +46,7 @@ same_statuses() { # PAY
 		# A core file is no part of the test.
 		(
 			ulimit -c 0
-			profiled --pay "$1" "${options[@]}" -- "$programs/ending" "${asked%:*}" 0.3
+			profiled --pay "$1" "${options[@]}" -- "$programs/ending" "${asked%:*}" "$(lasting 0.3)"
 		)
 		status=$?
 		[ "$status" -eq "$wanted" ] || why+=" ${asked%:*}: status $status, not $wanted;"
@@ -119,7 +119,8 @@ signals_as_inherited() { # PAY
 }
 
 no_eintr() { # PAY
-	local seconds=2.5 why='' status
+	local seconds why='' status
+	seconds=$(lasting 2.5)
 	[ "${FULL:-0}" -eq 0 ] || seconds=30
 	options_for eintr burn
 	profiled --pay "$1" "${options[@]}" -- "$programs/eintr" "$seconds" </dev/null
@@ -244,7 +245,7 @@ children() { # PAY
 linked_without_pie() { # PAY
 	local why='' status
 	options_for ending burn
-	profiled --pay "$1" "${options[@]}" -- "$programs/ending_fixed" 7 0.5
+	profiled --pay "$1" "${options[@]}" -- "$programs/ending_fixed" 7 "$(lasting 0.5)"
 	status=$?
 	[ "$status" -eq 7 ] || why+=" status $status, not 7;"
 	why+=$(had_hits)

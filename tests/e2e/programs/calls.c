@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What the C library's calls for threads answer, in all the ways in which they can: results, errno, cancellation, signals, fork. Two runs
- * that print the same behaved alike. Nothing printed depends on time. Meanwhile a thread computes and another counts. usage: calls */
+ * that print the same behaved alike. Nothing printed depends on time. Meanwhile a thread computes and another counts. usage: calls [ROUNDS] */
 #include "calls.h"
 
 #include <dlfcn.h>
@@ -248,7 +248,7 @@ static void names(void)
 	SAY("same as called %d", dlsym(RTLD_DEFAULT, "pthread_mutex_lock") == (void *)pthread_mutex_lock);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	pthread_t busy[2];
 	sigset_t waited_for;
@@ -260,7 +260,7 @@ int main(void)
 	SAY("before main: %d", early_calls());
 	start_thread(&busy[0], compute, NULL);
 	start_thread(&busy[1], count, NULL);
-	for (int i = 0; i < 5; i++) {
+	for (int i = argc > 1 ? atoi(argv[1]) : 5; i; i--) {
 		locks_of_all_kinds();
 		conditions();
 		threads_and_joins();

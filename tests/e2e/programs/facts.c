@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Tells all that a program can see of how it was started: arguments, environment in its order, descriptors, signals,
  * limits, capabilities, and so on. Two runs that print the same were started alike. It computes for a moment first, so
- * that a profiler has samples and pauses. usage: facts [ANY]... */
+ * that a profiler has samples and pauses. usage: facts [times=N] [ANY]... */
 #include "helper.h"
 
 #include <dirent.h>
@@ -88,7 +88,7 @@ int main(int argc, char **argv)
 {
 	char *directory = getcwd(NULL, 0);
 
-	for (int i = 0; i < 200; i++) {
+	for (int i = argc > 1 && !strncmp(argv[1], "times=", 6) ? atoi(argv[1] + 6) : 200; i; i--) {
 		burn(1000000);
 		progress();
 	}
