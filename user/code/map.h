@@ -117,10 +117,10 @@ const char *code_map_path(const struct code_map *m, size_t i);
 /* Opened if need be, owned by the map. NULL: it cannot be, or there are no lines. */
 const struct elf_object *code_map_elf(struct code_map *m, size_t i, struct error *e);
 struct line_table *code_map_lines(struct code_map *m, size_t i, struct error *e);
-/* The file once more, without debug files that only a container has; and its lines, NULL if it has
- * none. Both are the caller's to close before the map. NULL: it cannot be opened. */
-struct elf_object *code_map_open_strictly(const struct code_map *m, size_t i,
-					  struct line_table **ret_lines, struct error *e);
+/* The same file, read without debug files that only a container has; and its lines, NULL if it has
+ * none. Both are the map's. NULL: it cannot be opened. */
+const struct elf_object *code_map_strict(struct code_map *m, size_t i,
+					 struct line_table **ret_lines, struct error *e);
 /* Closes the file of an object out of scope that was opened to look for something and does not have
  * it. */
 void code_map_let_go(struct code_map *m, size_t i);

@@ -70,7 +70,9 @@ void code_object_free(struct code_object *o)
 	if (!o)
 		return;
 	line_table_close(o->lines);
+	line_table_close(o->strict_lines);
 	elf_object_close(o->elf);
+	elf_object_close(o->strict);
 	code_shown_free(o);
 	free(o->ranges);
 	free(o->cuts);
@@ -277,22 +279,20 @@ struct line_table *code_map_lines(struct code_map *m, size_t i, struct error *e)
 	return m->objects[i]->is_vdso ? NULL : code_object_lines(m->objects[i], e);
 }
 
-struct elf_object *code_map_open_strictly(const struct code_map *m, size_t i,
-					  struct line_table **ret_lines, struct error *e)
+const struct elf_object *code_map_strict(struct code_map *m, size_t i,
+					 struct line_table **ret_lines, struct error *e)
 {
-	const struct code_object *o = m->objects[i];
-	struct elf_object *elf;
+	struct code_object *o = m->objects[i];
+	const struct elf_object *elf = code_map_elf(m, i, e);
 
-	*ret_lines = NULL;
-	if (!o->elf)
-		(void)fail(e, ENOEXEC, "%s", o->why ? o->why : o->entry.path);
-	if (!o->elf || elf_object_open(elf_object_path(o->elf), &elf, e) < 0)
+	*ret_lines = o->strict_lines;
+	if (!elf || o->strict)
+		return elf ? o->strict : NULL;
+	if (elf_object_open_strictly(elf, &o->strict, e) < 0)
 		return NULL;
-	elf_object_set_options(elf, o->line_options);
-	elf_object_set_called(elf, o->entry.path);
-	elf_object_set_without_container_debug(elf);
-	(void)line_table_open_with(elf, o->line_options, ret_lines, NULL);
-	return elf;
+	(void)line_table_open_with(o->strict, o->line_options, &o->strict_lines, NULL);
+	*ret_lines = o->strict_lines;
+	return o->strict;
 }
 
 void code_map_let_go(struct code_map *m, size_t i)

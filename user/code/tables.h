@@ -45,6 +45,8 @@ struct code_object {
 	char *why;		   /* it cannot be opened */
 	struct line_table *lines;  /* NULL: not opened yet, or there are none */
 	char *why_no_lines;	   /* then the reason */
+	struct elf_object *strict; /* see code_map_strict; NULL: not asked for */
+	struct line_table *strict_lines;
 	struct addr_range *ranges; /* what is in scope of it, in its own addresses; by function
 				      unused: all of it */
 	size_t n_ranges;

@@ -85,11 +85,6 @@ static int open_from_server(const char *id)
 	return is_trusted(fd, as->uid, as->gid) ? TAKE_FD(fd) : -EKEYREJECTED;
 }
 
-void elf_object_set_without_container_debug(struct elf_object *o)
-{
-	o->without_container_debug = true;
-}
-
 bool elf_object_has_container_debug(const struct elf_object *o)
 {
 	return o->container_debug;

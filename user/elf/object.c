@@ -341,6 +341,21 @@ int elf_object_open(const char *path, struct elf_object **ret, struct error *e)
 		     : open_as(path, in_root ? &rights : NULL, path, &rights, ret, e);
 }
 
+int elf_object_open_strictly(const struct elf_object *o, struct elf_object **ret, struct error *e)
+{
+	int fd = fcntl(o->fd, F_DUPFD_CLOEXEC, 0), r;
+
+	r = fd < 0 ? open_error(e, o->path, errno) : elf_object_open_fd(fd, o->path, ret, e);
+	if (r < 0)
+		return r;
+	(*ret)->rights = o->rights;
+	(*ret)->without_container_debug = true;
+	elf_object_set_options(*ret, o->options);
+	if (o->called)
+		elf_object_set_called(*ret, o->called);
+	return 0;
+}
+
 int elf_object_open_named(const struct elf_object *by, const char *path, struct elf_object **ret,
 			  struct error *e)
 {

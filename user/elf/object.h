@@ -78,8 +78,8 @@ bool elf_object_has_symbols(const struct elf_object *o);
 /* Was a debug file looked into that only the container of its process has? Containers share the
  * files of their images, so the root of one must not choose where probes stand in all. */
 bool elf_object_has_container_debug(const struct elf_object *o);
-/* Before the first question about symbols or lines: no such file is looked into. */
-void elf_object_set_without_container_debug(struct elf_object *o);
+/* Opens the file of @o once more: no such file is looked into. */
+int elf_object_open_strictly(const struct elf_object *o, struct elf_object **ret, struct error *e);
 /* ... or, in a stripped file, functions that are known by their call frame information (.eh_frame)
  * alone. They are called after their place: "libz.so.1+0x2f40", the file and the address in its own
  * numbering, which is the same wherever that build runs. */

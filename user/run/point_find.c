@@ -534,30 +534,24 @@ static int find_in(const struct elf_object *o, struct line_table *lines, const s
 	return r;
 }
 
-/* By what the file itself and files of the host say. */
-static int find_strictly(const struct code_map *code, size_t i, const struct point_spec *p,
-			 bool exact, const char *option, struct point_sites *ret, struct error *e)
+/* By what the file itself and files of the host say. @found: with the container's debug file the
+ * point was found. */
+static int find_strictly(struct code_map *code, size_t i, const struct point_spec *p, bool exact,
+			 const char *option, bool found, struct point_sites *ret, struct error *e)
 {
 	struct line_table *lines;
-	struct elf_object *o = code_map_open_strictly(code, i, &lines, e);
-	struct error why = {0};
-	int r;
+	const struct elf_object *o = code_map_strict(code, i, &lines, e);
+	int r = o ? find_in(o, lines, p, exact, option, ret, e) : -ENOEXEC;
 
-	if (!o)
-		return -ENOEXEC;
-	r = find_in(o, lines, p, exact, option, ret, &why);
-	line_table_close(lines);
-	elf_object_close(o);
-	return r == 0 ? 0
-		      : fail(e, EPERM,
-			     "%s %s: only a debug file of the container says where that is, and "
-			     "its root "
-			     "could have chosen any place in a file that other containers have as "
-			     "well; "
-			     "use sampled:FUNCTION or sampled:FILE:LINE, or, if you trust it, copy "
-			     "it into "
-			     "a directory for --debug-dir",
-			     option, p->name);
+	if (r == 0 || !found)
+		return r;
+	e->text[0] = '\0';
+	return fail(e, EPERM,
+		    "%s %s: only a debug file of the container says where that is, and its root "
+		    "could have chosen any place in a file that other containers have as well; "
+		    "use sampled:FUNCTION or sampled:FILE:LINE, or, if you trust it, copy it into "
+		    "a directory for --debug-dir",
+		    option, p->name);
 }
 
 int point_find(struct code_map *code, size_t i, const struct point_spec *p, bool exact,
@@ -565,6 +559,7 @@ int point_find(struct code_map *code, size_t i, const struct point_spec *p, bool
 {
 	const struct elf_object *o = code_map_elf(code, i, e);
 	struct error why = {0};
+	bool probed = p->kind != POINT_SAMPLED_FUNCTION && p->kind != POINT_SAMPLED_LINE;
 	int r;
 
 	*ret = (struct point_sites){0};
@@ -572,10 +567,12 @@ int point_find(struct code_map *code, size_t i, const struct point_spec *p, bool
 		return -ENOEXEC;
 	r = find_in(o, p->kind != POINT_USDT ? code_map_lines(code, i, NULL) : NULL, p, exact,
 		    option, ret, &why);
-	if (r == 0 && ret->n && p->kind != POINT_USDT && elf_object_has_container_debug(o)) {
-		point_sites_free(ret);
+	if (probed && elf_object_has_container_debug(o)) {
+		if (r == 0)
+			point_sites_free(ret);
 		*ret = (struct point_sites){0};
-		return find_strictly(code, i, p, exact, option, ret, e);
+		why = (struct error){0};
+		r = find_strictly(code, i, p, exact, option, r == 0, ret, &why);
 	}
 	if (r == 0)
 		return 0;
