@@ -233,8 +233,10 @@ int run_scope_enter(struct run *r, struct error *e)
 	bool follows = r->options.kind == RUN_ATTACH && r->options.scope.follow == FOLLOW_ALL;
 	int err = 0;
 
+	/* What a rule finds besides, a scan finds. */
 	for (size_t i = 0; err == 0 && i < s->n_found; i++)
-		err = run_scope_settle(r, s->found[i], e);
+		if (r->options.kind != RUN_SYSTEM || clock_monotonic_ns() < d.until)
+			err = run_scope_settle(r, s->found[i], e);
 	/* Children that a process has from now on are entered by the kernel's side. Those of
 	 * processes that fork as soon as they are born may be ahead of every look. */
 	d.added = 1;

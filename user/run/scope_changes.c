@@ -21,8 +21,8 @@
 	(200 * NSEC_PER_MSEC) /* ... and from here on in turn with all other processes */
 #define ROUND_NS (200 * NSEC_PER_MSEC)
 #define ROUND_LOOKS 8 /* of a round: reading a process's mappings takes some 0.1 ms */
-#define MOST_BATCHES 16
 #define STEP_NS (100 * NSEC_PER_MSEC) /* so that signals are heard, whatever processes do */
+#define LATE 1			      /* the rest comes with the next scan */
 #define SCAN_NS (1 * NSEC_PER_SEC)    /* what changes without an exec: user, name, control group */
 
 static void look_later(struct run_scope *s, pid_t pid, uint64_t now)
@@ -49,14 +49,18 @@ void run_scope_look(struct run *r, pid_t pid, uint64_t when)
 static int settle_left_out(struct run *r, struct error *e)
 {
 	_cleanup_free_ struct session_process *all = NULL;
+	uint64_t until = clock_monotonic_ns() + STEP_NS;
 	int err = 0;
 	size_t n;
 
 	if (!r->options.scope.only || session_processes(r->session, &all, &n) < 0)
 		return 0;
-	for (size_t i = 0; err == 0 && i < n; i++)
-		if (!(all[i].flags & ABI_PROC_IN))
-			err = run_scope_settle(r, all[i].pid, e);
+	for (size_t i = 0; err == 0 && i < n && clock_monotonic_ns() < until; i++) {
+		const struct session_process *p = &all[r->scope->left_out_at++ % n];
+
+		if (!(p->flags & ABI_PROC_IN))
+			err = run_scope_settle(r, p->pid, e);
+	}
 	return err;
 }
 
@@ -131,7 +135,12 @@ static int look_for_new(pid_t pid, void *arg)
 	struct descent *d = arg;
 	unsigned int has = 0;
 
-	if (pid == getpid() || session_flags(d->run->session, pid, &has) == 0 ||
+	if (clock_monotonic_ns() > d->until) {
+		d->run->scope->new_at = pid;
+		return LATE;
+	}
+	if (pid < d->run->scope->new_at || pid == getpid() ||
+	    session_flags(d->run->session, pid, &has) == 0 ||
 	    !(run_scope_wanted(d->run, pid, 0) & ABI_PROC_IN))
 		return 0;
 	return run_scope_settle(d->run, pid, d->e);
@@ -141,41 +150,66 @@ static int look_for_new(pid_t pid, void *arg)
 static int scan(struct run *r, struct error *e)
 {
 	_cleanup_free_ struct session_process *all = NULL;
-	struct descent d = {.run = r, .e = e};
+	struct descent d = {.run = r, .e = e, .until = clock_monotonic_ns() + STEP_NS};
 	size_t n;
 	int err = r->scope->rule ? process_rule_refresh(r->scope->rule, e) : 0;
 
 	if (err < 0 || session_processes(r->session, &all, &n) < 0)
 		return err;
-	for (size_t i = 0; err == 0 && i < n; i++) {
-		if (!process_is_live(all[i].pid))
-			session_leave(r->session, all[i].pid);
+	for (size_t i = 0; err == 0 && i < n && clock_monotonic_ns() < d.until; i++) {
+		pid_t pid = all[r->scope->scan_at++ % n].pid;
+
+		if (!process_is_live(pid))
+			session_leave(r->session, pid);
 		else if (r->scope->rule)
-			err = run_scope_settle(r, all[i].pid, e);
+			err = run_scope_settle(r, pid, e);
 	}
+	d.until = clock_monotonic_ns() + STEP_NS;
 	if (err == 0 && r->scope->rule)
 		err = process_each(look_for_new, &d);
-	return err == 0 ? settle_left_out(r, e) : err;
+	if (err == 0)
+		r->scope->new_at = 0;
+	return err == 0 || err == LATE ? settle_left_out(r, e) : err;
+}
+
+/* Is it told once more of the same process, later? */
+static bool comes_again(const struct run_scope *s)
+{
+	for (size_t i = s->next_exec; i < s->n_execs; i++)
+		if (s->execs[i] == s->execs[s->next_exec - 1])
+			return true;
+	return false;
+}
+
+/* What is left of a storm of them comes with the next step. */
+static int take_execs(struct run *r, uint64_t now, struct error *e)
+{
+	struct run_scope *s = r->scope;
+	bool any = false;
+	int err = 0;
+
+	while (err == 0 && clock_monotonic_ns() < now + STEP_NS) {
+		if (s->next_exec == s->n_execs) {
+			s->next_exec = 0;
+			s->n_execs = session_execs(r->session, &s->execs);
+			if (!s->n_execs)
+				break;
+			if (s->rule) /* who is in the group now: all of these are older */
+				err = process_rule_refresh(s->rule, e);
+		}
+		s->next_exec++;
+		if (err == 0 && !comes_again(s))
+			err = on_exec(r, s->execs[s->next_exec - 1], now, e);
+		any = true;
+	}
+	return err == 0 && any ? settle_left_out(r, e) : err;
 }
 
 int run_scope_step(struct run *r, uint64_t now, uint64_t *ret_next, struct error *e)
 {
 	struct run_scope *s = r->scope;
-	const pid_t *pids;
-	size_t n, done = 0;
-	int err = 0;
+	int err = take_execs(r, now, e);
 
-	/* What is left of a storm of them comes with the next step. */
-	while (err == 0 && done < MOST_BATCHES && clock_monotonic_ns() < now + STEP_NS &&
-	       (n = session_execs(r->session, &pids))) {
-		done++;
-		if (s->rule) /* who is in the group now: all of these are older */
-			err = process_rule_refresh(s->rule, e);
-		for (size_t k = 0; err == 0 && k < n; k++)
-			err = on_exec(r, pids[k], now, e);
-	}
-	if (err == 0 && done)
-		err = settle_left_out(r, e);
 	due_looks(r, now);
 	if (err == 0 && now >= s->round_ns) {
 		round_of_looks(r);

@@ -28,8 +28,12 @@ struct run_scope {
 	struct look *looks;
 	size_t n_looks;
 	uint64_t round_ns, scan_ns;
-	bool launched;	/* the exec of the launched program has been seen */
-	size_t at;	/* of the process that the next round begins with */
+	bool launched;		     /* the exec of the launched program has been seen */
+	size_t at;		     /* of the process that the next round begins with */
+	size_t scan_at, left_out_at; /* likewise */
+	pid_t new_at;		     /* whom the next scan looks at first; 0: all */
+	const pid_t *execs;	     /* of which some are still to be told */
+	size_t n_execs, next_exec;
 	bool said_full; /* that there are too many */
 };
 
