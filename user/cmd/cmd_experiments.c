@@ -97,8 +97,8 @@ static int take_one(int fd, const char *path, void *arg)
 			    b->wanted, profile_most_kept >> 20);
 	if (!b->first)
 		b->first = strdup(path);
-	return !b->first || profile_merge(b->into, &p) < 0 ? fail(b->e, ENOMEM, "out of memory")
-							   : 0;
+	return !b->first || profile_append(b->into, &p) < 0 ? fail(b->e, ENOMEM, "out of memory")
+							    : 0;
 }
 
 /* The one that was asked for, else the one that ran last. */
@@ -142,6 +142,7 @@ int cmd_experiments(const char *command, const char *path, uint64_t from_s, uint
 		r = choose(&b, path, build);
 	if (r == 0)
 		r = database_each_profile(d, from_s, to_s, take_one, &b, e);
+	profile_add_up_samples(ret);
 	database_close(d);
 	for (size_t i = 0; i < b.n; i++)
 		free(b.all[i].name);

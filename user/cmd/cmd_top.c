@@ -103,6 +103,8 @@ static size_t row_of(const char *location, void *arg)
 	const struct named_row *found =
 		named->n ? bsearch(&key, named->all, named->n, sizeof(key), by_name) : NULL;
 
+	while (found > named->all && found && by_name(found - 1, &key) == 0)
+		found--;
 	return found ? found->row : SIZE_MAX;
 }
 
@@ -135,6 +137,10 @@ static int slopes_of_shares(const struct profile *p, struct shares_table *t,
 			all[named.n++] = (struct named_row){t->s->all[i].name, i};
 	qsort(all, named.n, sizeof(*all), by_name);
 	r = slopes_of_rows(p, t->point, shown, row_of, &named, *ret);
+	/* Those of one name, in several files, share it. */
+	for (size_t i = 1; i < named.n; i++)
+		if (by_name(&all[i - 1], &all[i]) == 0)
+			(*ret)[all[i].row] = (*ret)[all[i - 1].row];
 	t->slopes = *ret;
 	return r;
 }

@@ -174,7 +174,7 @@ double profile_machine_share(uint64_t ns, uint64_t of_ns)
 	return ns < of_ns ? (double)ns / (double)of_ns : 1;
 }
 
-int profile_merge(struct profile *into, struct profile *from)
+int profile_append(struct profile *into, struct profile *from)
 {
 	if (grow(&into->runs, into->n_runs, from->n_runs, sizeof(*into->runs)) < 0 ||
 	    grow(&into->experiments, into->n_experiments, from->n_experiments,
@@ -184,7 +184,6 @@ int profile_merge(struct profile *into, struct profile *from)
 		    0 ||
 	    profile_move_samples(into, from->samples, from->n_samples) < 0)
 		return -ENOMEM;
-	profile_add_up_samples(into);
 	(void)profile_move_addresses(into, from->addresses, from->n_addresses); /* there is room */
 	for (size_t i = 0; i < from->n_experiments; i++) {
 		from->experiments[i].run += into->n_runs;
@@ -211,4 +210,13 @@ int profile_merge(struct profile *into, struct profile *from)
 	free(from->addresses);
 	*from = (struct profile){0};
 	return 0;
+}
+
+int profile_merge(struct profile *into, struct profile *from)
+{
+	int r = profile_append(into, from);
+
+	if (r == 0)
+		profile_add_up_samples(into);
+	return r;
 }

@@ -7,6 +7,8 @@
 /* Moves everything of @from behind what @into has; samples of one location are added up. @from is
  * empty then. -ENOMEM: both are as they were. */
 int profile_merge(struct profile *into, struct profile *from);
+/* The same, but samples are not added up: for many, with profile_add_up_samples after the last. */
+int profile_append(struct profile *into, struct profile *from);
 
 /* Samples of one location become one, and they come into their order. */
 void profile_add_up_samples(struct profile *p);
