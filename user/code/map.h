@@ -121,6 +121,8 @@ struct line_table *code_map_lines(struct code_map *m, size_t i, struct error *e)
  * none. Both are the map's. NULL: it cannot be opened. */
 const struct elf_object *code_map_strict(struct code_map *m, size_t i,
 					 struct line_table **ret_lines, struct error *e);
+/* @keep: places in it are held from now on. Else it is closed, unless others are. */
+void code_map_strict_done(struct code_map *m, size_t i, bool keep);
 /* Closes the file of an object out of scope that was opened to look for something and does not have
  * it. */
 void code_map_let_go(struct code_map *m, size_t i);

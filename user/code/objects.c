@@ -295,6 +295,19 @@ const struct elf_object *code_map_strict(struct code_map *m, size_t i,
 	return o->strict;
 }
 
+void code_map_strict_done(struct code_map *m, size_t i, bool keep)
+{
+	struct code_object *o = m->objects[i];
+
+	o->strict_kept |= keep;
+	if (o->strict_kept)
+		return;
+	line_table_close(o->strict_lines);
+	elf_object_close(o->strict);
+	o->strict_lines = NULL;
+	o->strict = NULL;
+}
+
 void code_map_let_go(struct code_map *m, size_t i)
 {
 	struct code_object *o = m->objects[i];

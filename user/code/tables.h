@@ -47,6 +47,7 @@ struct code_object {
 	char *why_no_lines;	   /* then the reason */
 	struct elf_object *strict; /* see code_map_strict; NULL: not asked for */
 	struct line_table *strict_lines;
+	bool strict_kept;	   /* points have places in it */
 	struct addr_range *ranges; /* what is in scope of it, in its own addresses; by function
 				      unused: all of it */
 	size_t n_ranges;

@@ -343,9 +343,9 @@ int elf_object_open(const char *path, struct elf_object **ret, struct error *e)
 
 int elf_object_open_strictly(const struct elf_object *o, struct elf_object **ret, struct error *e)
 {
-	int fd = fcntl(o->fd, F_DUPFD_CLOEXEC, 0), r;
+	int fd = opener_dup(o->fd), r;
 
-	r = fd < 0 ? open_error(e, o->path, errno) : elf_object_open_fd(fd, o->path, ret, e);
+	r = fd < 0 ? open_error(e, o->path, -fd) : elf_object_open_fd(fd, o->path, ret, e);
 	if (r < 0)
 		return r;
 	(*ret)->rights = o->rights;

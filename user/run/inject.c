@@ -107,7 +107,7 @@ static int inject(struct run *r, pid_t pid, struct error *e)
 
 /* The first one that refuses is named. A program that we started and that can be held needs none.
  */
-static void note_refusal(struct run *r, pid_t pid, const struct error *e)
+static void note_refusal(struct run *r, pid_t pid, int err, const struct error *e)
 {
 	struct run_injection *i = &r->injection;
 
@@ -117,6 +117,9 @@ static void note_refusal(struct run *r, pid_t pid, const struct error *e)
 	if (array_room(i->refused, i->n_refused) < 0)
 		return;
 	i->refused[i->n_refused++] = pid;
+	/* It executes another program: of that we hear, too (run_inject_anew). */
+	if (err == -ESTALE)
+		return;
 	if (!i->said && !(r->target && i->held_else))
 		(void)log_error("%s: %s; others that refuse are not named", e->text,
 				i->held_else ? "its threads are held on a CPU instead"
@@ -130,9 +133,8 @@ static bool inject_unnamed(struct run *r, pid_t pid)
 	int err = is_one_of(r->injection.refused, r->injection.n_refused, pid) ? -EPERM
 									       : inject(r, pid, &e);
 
-	/* -ESTALE: of its new program we hear, too. */
-	if (err < 0 && err != -ESTALE && *e.text && process_is_live(pid))
-		note_refusal(r, pid, &e);
+	if (err < 0 && *e.text && process_is_live(pid))
+		note_refusal(r, pid, err, &e);
 	return err == 0;
 }
 
@@ -166,10 +168,12 @@ void run_inject_rest(struct run *r, const struct session_process *all, size_t n)
 {
 	uint64_t until = clock_monotonic_ns() + REST_NS;
 
-	/* Who refuses is not asked again, so all have their turn. */
-	for (size_t i = 0; i < n && clock_monotonic_ns() < until; i++)
-		if (is_due(r, all[i].flags))
-			(void)inject_unnamed(r, all[i].pid);
+	for (size_t i = 0; i < n && clock_monotonic_ns() < until; i++) {
+		const struct session_process *p = &all[r->injection.rest_at++ % n];
+
+		if (is_due(r, p->flags))
+			(void)inject_unnamed(r, p->pid);
+	}
 }
 
 /* Into all that are due. A child that one of them had before its turn came is found in the next

@@ -543,6 +543,7 @@ static int find_strictly(struct code_map *code, size_t i, const struct point_spe
 	const struct elf_object *o = code_map_strict(code, i, &lines, e);
 	int r = o ? find_in(o, lines, p, exact, option, ret, e) : -ENOEXEC;
 
+	code_map_strict_done(code, i, r == 0);
 	if (r == 0 || !found)
 		return r;
 	e->text[0] = '\0';

@@ -103,6 +103,7 @@ struct run_injection {
 	struct injector *injector; /* NULL: nothing is injected */
 	pid_t *refused;		   /* processes that it cannot be put into, as they are */
 	size_t n_refused;
+	size_t rest_at;		/* whose turn is next */
 	bool said;		/* one of them was named */
 	size_t put, put_before; /* handlers that were injected so far, and up to the end of the last
 				   experiment */

@@ -21,7 +21,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* At the descendants of processes that run already; and for how long. */
+/* At the descendants of processes that run already; and for how long. What a rule names and is not
+ * found by then, a scan finds. */
 #define MOST_LOOKS 16
 #define LOOKS_NS (10 * NSEC_PER_SEC)
 
@@ -68,22 +69,24 @@ unsigned int run_scope_wanted(const struct run *r, pid_t pid, unsigned int has)
 
 static int find_matching(pid_t pid, void *arg)
 {
-	struct run *r = arg;
+	const struct descent *d = arg;
 	int err;
 
-	if (pid == getpid() || !(run_scope_wanted(r, pid, 0) & ABI_PROC_IN))
+	if (pid == getpid() || clock_monotonic_ns() > d->until ||
+	    !(run_scope_wanted(d->run, pid, 0) & ABI_PROC_IN))
 		return 0;
-	err = add_found(r->scope, pid);
+	err = add_found(d->run->scope, pid);
 	return err < 0 ? err : 0;
 }
 
 static int open_rule(struct run *r, struct error *e)
 {
+	struct descent d = {.run = r, .until = clock_monotonic_ns() + LOOKS_NS};
 	int err = process_rule_open(&r->options.scope.rule, &r->scope->rule, e);
 
 	if (err == 0)
 		err = process_rule_refresh(r->scope->rule, e);
-	if (err == 0 && process_each(find_matching, r) < 0)
+	if (err == 0 && process_each(find_matching, &d) < 0)
 		err = fail(e, ENOMEM, "out of memory");
 	if (err == 0 && !r->scope->n_found)
 		err = process_rule_explain(r->scope->rule, e);
@@ -233,7 +236,6 @@ int run_scope_enter(struct run *r, struct error *e)
 	bool follows = r->options.kind == RUN_ATTACH && r->options.scope.follow == FOLLOW_ALL;
 	int err = 0;
 
-	/* What a rule finds besides, a scan finds. */
 	for (size_t i = 0; err == 0 && i < s->n_found; i++)
 		if (r->options.kind != RUN_SYSTEM || clock_monotonic_ns() < d.until)
 			err = run_scope_settle(r, s->found[i], e);

@@ -94,8 +94,9 @@ static int on_exec(struct run *r, pid_t pid, uint64_t now, struct error *e)
 static void due_looks(struct run *r, uint64_t now)
 {
 	struct run_scope *s = r->scope;
+	uint64_t until = clock_monotonic_ns() + STEP_NS;
 
-	for (size_t i = 0; i < s->n_looks && clock_monotonic_ns() < now + STEP_NS;) {
+	for (size_t i = 0; i < s->n_looks && clock_monotonic_ns() < until;) {
 		struct look *l = &s->looks[i];
 
 		if (l->when > now) {
@@ -135,12 +136,16 @@ static int look_for_new(pid_t pid, void *arg)
 	struct descent *d = arg;
 	unsigned int has = 0;
 
-	if (clock_monotonic_ns() > d->until) {
+	if (pid < d->run->scope->new_at)
+		return 0;
+	/* Reading the list is no part of it, and each scan gets on. */
+	if (!d->until)
+		d->until = clock_monotonic_ns() + STEP_NS;
+	else if (clock_monotonic_ns() > d->until) {
 		d->run->scope->new_at = pid;
 		return LATE;
 	}
-	if (pid < d->run->scope->new_at || pid == getpid() ||
-	    session_flags(d->run->session, pid, &has) == 0 ||
+	if (pid == getpid() || session_flags(d->run->session, pid, &has) == 0 ||
 	    !(run_scope_wanted(d->run, pid, 0) & ABI_PROC_IN))
 		return 0;
 	return run_scope_settle(d->run, pid, d->e);
@@ -150,13 +155,15 @@ static int look_for_new(pid_t pid, void *arg)
 static int scan(struct run *r, struct error *e)
 {
 	_cleanup_free_ struct session_process *all = NULL;
-	struct descent d = {.run = r, .e = e, .until = clock_monotonic_ns() + STEP_NS};
+	struct descent d = {.run = r, .e = e};
+	uint64_t until;
 	size_t n;
 	int err = r->scope->rule ? process_rule_refresh(r->scope->rule, e) : 0;
 
 	if (err < 0 || session_processes(r->session, &all, &n) < 0)
 		return err;
-	for (size_t i = 0; err == 0 && i < n && clock_monotonic_ns() < d.until; i++) {
+	until = clock_monotonic_ns() + STEP_NS;
+	for (size_t i = 0; err == 0 && i < n && clock_monotonic_ns() < until; i++) {
 		pid_t pid = all[r->scope->scan_at++ % n].pid;
 
 		if (!process_is_live(pid))
@@ -164,7 +171,6 @@ static int scan(struct run *r, struct error *e)
 		else if (r->scope->rule)
 			err = run_scope_settle(r, pid, e);
 	}
-	d.until = clock_monotonic_ns() + STEP_NS;
 	if (err == 0 && r->scope->rule)
 		err = process_each(look_for_new, &d);
 	if (err == 0)
@@ -172,9 +178,13 @@ static int scan(struct run *r, struct error *e)
 	return err == 0 || err == LATE ? settle_left_out(r, e) : err;
 }
 
-/* Is it told once more of the same process, later? */
-static bool comes_again(const struct run_scope *s)
+/* Is it told once more of the same process, later? The first one of a launch is needed. */
+static bool comes_again(const struct run *r)
 {
+	const struct run_scope *s = r->scope;
+
+	if (r->target && !s->launched)
+		return false;
 	for (size_t i = s->next_exec; i < s->n_execs; i++)
 		if (s->execs[i] == s->execs[s->next_exec - 1])
 			return true;
@@ -198,7 +208,7 @@ static int take_execs(struct run *r, uint64_t now, struct error *e)
 				err = process_rule_refresh(s->rule, e);
 		}
 		s->next_exec++;
-		if (err == 0 && !comes_again(s))
+		if (err == 0 && !comes_again(r))
 			err = on_exec(r, s->execs[s->next_exec - 1], now, e);
 		any = true;
 	}

@@ -9,6 +9,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <linux/magic.h>
 #include <poll.h>
@@ -183,6 +184,21 @@ static int remember(int fd, bool is_slow)
 	opener.n_slow = n;
 	grown[fd] = true;
 	return 0;
+}
+
+int opener_dup(int fd)
+{
+	int copy;
+
+	(void)pthread_mutex_lock(&opener.lock);
+	copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	copy = copy < 0 ? -errno : copy;
+	if (copy >= 0 && remember(copy, (size_t)fd < opener.n_slow && opener.is_slow[fd]) < 0) {
+		opener.any_left = true;
+		copy = -ENOMEM;
+	}
+	(void)pthread_mutex_unlock(&opener.lock);
+	return copy;
 }
 
 void opener_close(int fd)

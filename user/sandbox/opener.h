@@ -27,6 +27,8 @@ int opener_open(const char *path, const struct file_rights *as);
 /* Closes what opener_open returned. Closing a file of a FUSE file system waits for it, and neither
  * a signal nor the end of the process ends the wait. Such a file stays open until opener_leave. */
 void opener_close(int fd);
+/* A copy of it, which is closed likewise. Negative errno. */
+int opener_dup(int fd);
 /* Ends this process as exit, but for functions registered with atexit, which must have nothing to
  * do. Files that opener_close has left open are closed by another process, which is waited for by
  * nobody. */

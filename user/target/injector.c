@@ -26,7 +26,7 @@
 
 #define PATIENCE_S 60 /* with the other side: longer than it may take */
 #define WORK_MS                                                                                   \
-	40000 /* ... as a program can have the reading of its memory take for ever (a file system \
+	10000 /* ... as a program can have the reading of its memory take for ever (a file system \
 		 of its own) */
 /* After our death the kernel takes its programs down, which takes it a moment; a signal that they
  * raise needs the handler. */

@@ -89,10 +89,13 @@ static int read_stat(pid_t tid, struct process_facts *f)
 	char path[PROC_PATH], *begin, *close;
 	_cleanup_free_ char *text = NULL;
 	unsigned int flags;
-	int parent;
+	int parent, fd;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)tid);
-	text = read_text(open(path, O_RDONLY | O_CLOEXEC));
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
+		return -EMFILE;
+	text = read_text(fd);
 	if (!text)
 		return -ESRCH;
 	/* The name may hold anything, parentheses too: it ends at the last one. */
@@ -147,8 +150,10 @@ int process_read(pid_t pid, struct process_facts *ret)
 bool process_is_live(pid_t pid)
 {
 	struct process_facts f;
+	int r = read_stats(pid, &f);
 
-	return read_stats(pid, &f) == 0 && !f.kernel && !is_dead(&f);
+	/* Who cannot be looked at lives, for all that is known. */
+	return r == -EMFILE || (r == 0 && !f.kernel && !is_dead(&f));
 }
 
 bool process_thread_filters(pid_t pid, pid_t tid)
