@@ -99,6 +99,7 @@ struct thread {
 	u32 maker; /* the thread that made it */
 	u32 polls; /* io_uring's polling thread: it looks for requests, and cannot be waited for */
 	u32 ends;  /* the process that ends with it; 0: none */
+	u64 visited_ip; /* where the probe stands that it passed last, of a point, in a window */
 	struct smooth smooth;	    /* with latency points only */
 	struct abi_vectors vectors; /* bpf/slopes.h */
 };

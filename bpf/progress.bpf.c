@@ -39,8 +39,10 @@ static __always_inline void visit_whole(struct task_struct *task, u32 i, const s
 			v = &t->vectors;
 		now = v ? bpf_ktime_get_ns() : 0;
 		latency_visit(i, task, regs, NULL, epoch, now, v);
-		if (v)
+		if (v) {
+			t->visited_ip = regs ? regs->ip : 0;
 			slope_visit(v, i, now);
+		}
 		return;
 	}
 	t = thread_get(task);

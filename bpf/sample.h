@@ -160,6 +160,15 @@ static __always_inline u64 missed_switch_in(struct abi_cpu *c, struct task_struc
 	return from && now > from ? now - from : 0;
 }
 
+/* Is the thread in the kernel for the probe of a point? Until the kernel has seen to it, the
+ * address is that behind the breakpoint, which has one byte. */
+static __always_inline bool in_probe(const struct thread *t, struct task_struct *task)
+{
+	const struct pt_regs *regs = (const struct pt_regs *)bpf_task_pt_regs(task);
+
+	return t->visited_ip && regs->ip - t->visited_ip <= 1;
+}
+
 /* Whom the last sample found, on any CPU. */
 abi_u32 last_sampled SEC(".bss") = 0;
 
@@ -244,7 +253,9 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 			count_sample(code, weight);
 	}
 	sampled_count(weight, &t->vectors, now);
-	if (config.inclusive)
+	if (slope_window() && !user && in_probe(t, task))
+		slope_probed(&t->vectors, spacings[cpu_index()], now);
+	else if (config.inclusive)
 		slope_tick_chain(&t->vectors, code, spacings[cpu_index()], now,
 				 t->wait.from_outside);
 	else

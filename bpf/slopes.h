@@ -115,6 +115,13 @@ static __always_inline u64 slope_ticks(struct abi_vectors *v, u64 distance, u64 
 	return distance - own;
 }
 
+/* A tick in a probe of ours: what that takes is told of each visit. */
+static __always_inline void slope_probed(struct abi_vectors *v, u64 distance, u64 begun)
+{
+	slope_enter(v);
+	(void)slope_ticks(v, distance, begun);
+}
+
 /* S1, for a sample in the place @code (0: in none) of the current thread. Each stands for the mean
  * distance of this CPU's ticks, not for what the thread has executed since its last one: so D is
  * never late. @passes: the thread was woken from outside and has waited for nobody since. */

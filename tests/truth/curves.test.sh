@@ -17,8 +17,9 @@ if [ "${FULL:-0}" -eq 1 ]; then
 else
 	together=(--together --bar loose --seconds 4 --case 'barrier-20ms/*' --case 'phases-2s/*')
 	apart=(--estimate reported --bar loose --seconds 3.5)
-	for case in 'pingpong-pipe-5ms/a' 'lock-inside-mutex-5ms/a' 'window-futex-5ms/a' 'independent-2/a' 'programs/a' 'pool-permits-4/a' 'bystander-5ms/a' \
-		'fetch-timer-6ms/b' 'alone-pipe/b' 'mixture/a' 'pingpong-pty-5ms/a' 'pingpong-aio-5ms/a'; do
+	# What differs by who waits for whom alone, slopes.test.sh tries in a third of the time.
+	for case in 'pingpong-pipe-5ms/a' 'lock-inside-mutex-5ms/a' 'independent-2/a' 'bystander-5ms/a' 'fetch-timer-6ms/b' 'alone-pipe/b' 'mixture/a' \
+		'pingpong-pty-5ms/a'; do
 		apart+=(--case "$case")
 	done
 	# As on a kernel without task work.
