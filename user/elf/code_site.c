@@ -6,6 +6,7 @@
  * jump anywhere, so there nothing is moved. */
 #include "elf/cfi.h"
 #include "elf/code.h"
+#include "elf/code_place.h"
 
 #include "elf/object.h"
 #include "elf/object_private.h"
@@ -107,20 +108,25 @@ struct hunt {
 	size_t n_own;
 };
 
-/* What looks like a jump at @at: is there none to @target in the function around it? Bytes can be
- * chosen such that all of them look like one: past a bound it counts as one unseen, which costs a
- * cheap site and nothing else. */
+/* What looks like a jump at @at: is there none to @target in the function around it, or in the
+ * table of jumps to libraries, which no symbol names? Bytes can be chosen such that all of them
+ * look like one: past a bound it counts as one unseen, which costs a cheap site and nothing else.
+ */
 static bool is_real(struct hunt *h, uint64_t at, uint64_t target)
 {
 	struct code_instruction x;
 	_cleanup_(code_close) struct code c = {0};
 	struct elf_symbol s;
+	struct cfi_extent f;
 	bool found = false;
 
-	if (elf_object_function_at(h->o, at, &s) < 0 || s.size > h->left ||
-	    code_open(h->o, s.addr, s.size, &c) < 0)
+	if (elf_object_function_at(h->o, at, &s) == 0)
+		f = (struct cfi_extent){.lo = s.addr, .hi = s.addr + s.size};
+	else if (code_body_at(h->o, at, &f) < 0)
 		return true;
-	h->left -= s.size;
+	if (f.hi - f.lo > h->left || code_open(h->o, f.lo, f.hi - f.lo, &c) < 0)
+		return true;
+	h->left -= f.hi - f.lo;
 	while (!found && code_next(&c, &x))
 		found = x.direct && x.target == target;
 	found |= !code_at_end(&c);
