@@ -134,7 +134,7 @@ int decoder_adopt(struct elf_object *o, int fd)
 static int pass_file(int fd, const struct elf_object *o, const struct debug_options *options,
 		     const char *path, uint64_t deadline_ns)
 {
-	_cleanup_close_ int file = debug_open_named(o, options, path);
+	_cleanup_opener_ int file = debug_open_named(o, options, path);
 	int32_t status = file < 0 ? file : 0;
 
 	return message_send_fd(fd, file, &status, sizeof(status), deadline_ns);

@@ -58,7 +58,7 @@ static bool is_trusted_for(const struct elf_object *o, int file)
 /* Only ELF files are passed on: an attacker who controls a decoder sees no others. */
 static int open_elf(const char *path, const struct file_rights *as)
 {
-	_cleanup_close_ int fd = opener_open(path, as);
+	_cleanup_opener_ int fd = opener_open(path, as);
 	char magic[SELFMAG];
 
 	if (fd < 0)
@@ -74,7 +74,7 @@ static int open_from_server(const char *id)
 {
 	const struct file_rights *as = file_rights_invoker();
 	_cleanup_free_ char *path = NULL;
-	_cleanup_close_ int fd = -1;
+	_cleanup_opener_ int fd = -1;
 	int r = debuginfod_find(id, &path);
 
 	if (r < 0)
@@ -94,7 +94,7 @@ int debug_open_named(const struct elf_object *o, const struct debug_options *opt
 		     const char *path)
 {
 	bool of_container = strncmp(path, "/proc/", strlen("/proc/")) == 0;
-	_cleanup_close_ int fd = -1;
+	_cleanup_opener_ int fd = -1;
 
 	if (strncmp(path, DEBUGINFOD_SCHEME, strlen(DEBUGINFOD_SCHEME)) == 0)
 		return open_from_server(path + strlen(DEBUGINFOD_SCHEME));
@@ -181,7 +181,7 @@ static bool accept(const struct search *s, const struct debug_file *f, struct er
 static bool try_path(struct search *s, const char *path)
 {
 	_cleanup_debug_file_ struct debug_file *f = NULL;
-	_cleanup_close_ int fd = -1;
+	_cleanup_opener_ int fd = -1;
 	struct error e = {0};
 
 	fd = s->object->readers->open_named(s->object, s->options, path);

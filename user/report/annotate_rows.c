@@ -46,7 +46,7 @@ void annotate_rows_end(struct annotate_rows *x)
 /* Debug information can name any path, whoever owns the executable. */
 static char *read_source(const char *path)
 {
-	_cleanup_close_ int fd = *path == '/' ? opener_open(path, file_rights_reader()) : -1;
+	_cleanup_opener_ int fd = *path == '/' ? opener_open(path, file_rights_reader()) : -1;
 	struct stat st;
 	char *text;
 	ssize_t n;

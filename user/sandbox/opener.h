@@ -27,6 +27,12 @@ int opener_open(const char *path, const struct file_rights *as);
 /* Closes what opener_open returned. Closing a file of a FUSE file system waits for it, and neither
  * a signal nor the end of the process ends the wait. Such a file stays open until opener_leave. */
 void opener_close(int fd);
+#define _cleanup_opener_ __attribute__((cleanup(opener_closep)))
+static inline void opener_closep(const int *fd)
+{
+	opener_close(*fd);
+}
+
 /* A copy of it, which is closed likewise. Negative errno. */
 int opener_dup(int fd);
 /* Ends this process as exit, but for functions registered with atexit, which must have nothing to
