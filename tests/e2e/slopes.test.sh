@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # --slopes-only: what a little of each line is worth, while nothing is paused, preloaded or injected; run, attach and system; all forms of the report.
-# needs: root btf python3 go
+# needs: root btf python3 go bpftool
 # shellcheck disable=SC2154 # what helpers.sh sets
 set -uo pipefail
 # shellcheck source=tests/e2e/helpers.sh
@@ -234,6 +234,51 @@ for form in '' --json --csv --markdown '--html page'; do
 	"$COZBPF" report $form two.jsonl >text 2>complaint || why+=" $form: status $?;"
 done
 verdict 'a point without lines' "$why" text complaint
+
+# A server whose clients are out of scope: looking at each packet that the machine sends to itself tells nothing then, and ends.
+cat >echo.py <<'P'
+import socket, sys
+here = socket.create_server(("127.0.0.1", 0))
+if sys.argv[1] == "client":
+    there = socket.create_connection(("127.0.0.1", int(sys.argv[2])))
+    while True:
+        there.send(b"x")
+        there.recv(1)
+print(here.getsockname()[1], flush=True)
+with here.accept()[0] as c:
+    while c.recv(1):
+        c.send(b"x")
+P
+cat >linked.py <<'P'
+import json, subprocess
+show = lambda what: json.loads(subprocess.run(["bpftool", what, "show", "-j"], capture_output=True, text=True, check=True).stdout)
+ids = {p["id"] for p in show("prog") if p.get("name") == "edge_raise"}
+print(sum(x.get("prog_id") in ids for x in show("link")))
+P
+look_rests() {
+	local server client job
+	python3 echo.py server >port &
+	server=$!
+	await_line port . 5
+	python3 echo.py client "$(cat port)" &
+	client=$!
+	rm -f -- "$profile"
+	"$COZBPF" attach "$server" --slopes-only -p syscall:sendto -o "$profile" --no-report -q -d 20 >text 2>complaint &
+	job=$!
+	await_line "$profile" '"slopes"' 15
+	[ "$(python3 linked.py)" -gt 0 ] || printf '# it rests already\n'
+	for _ in {1..40}; do
+		[ "$(python3 linked.py)" -gt 0 ] || break
+		sleep 0.2
+	done
+	[ "$(python3 linked.py)" -eq 0 ] || why+=' all packets are looked at all the time;'
+	kill -INT "$job"
+	wait "$job" || why+=' it failed;'
+	kill "$client" "$server"
+	wait "$client" "$server"
+}
+tried look_rests
+verdict 'packets are not looked at for nothing' "$why" complaint
 
 bad '--runs' '--runs.*--slopes-only' run --slopes-only -n 3 -- true
 bad '--sync pthread' '--slopes-only.*--sync pthread' run --slopes-only --sync pthread -p x -- true

@@ -166,7 +166,7 @@ class Attached:
         path = os.path.join(where, "profile.jsonl")
         if os.path.exists(path):
             os.unlink(path)
-        self.path = path
+        self.path, self.has_experiments = path, "--slopes-only" not in options
         command = [bench.cozbpf, "attach", str(pid), "-q", "--no-report", "-o", path, *options_of(server, options)]
         self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
@@ -181,13 +181,11 @@ class Attached:
             raise common.Failure("the profiler did not end within 20 s") from None
         if self.process.returncode != 0:
             raise common.Failure(f"status {self.process.returncode}: {(err.strip().splitlines() or ['nothing on stderr'])[-1]}")
-        return cost_of(common.Profile(self.path))
+        return cost_of(common.Profile(self.path)) if self.has_experiments else 0.0
 
 
 def cost_of(profile):
     """Of all points' visits, as a share of the run, as the profile says. A few samples may all be elsewhere; else a point must be passed."""
-    if not profile.experiments:
-        return 0.0
     points = [p for x in profile.experiments for p in x["points"].values()]
     if not any(p["delta"] for p in points) and profile.total("samples") > 500:
         raise common.Failure(f"nothing passed {points[0]['name']}, so that counting it costs nothing" if points else "no point was counted")
@@ -305,7 +303,7 @@ def worked_off(bench, server, script, options, costs=None):
             command = bench.profiler(profile, options_of(server, options), command)
         out, _ = common.execute(command, 100)
         if options is not None:
-            costs.append(cost_of(common.Profile(profile)))
+            costs.append(0.0 if "--slopes-only" in options else cost_of(common.Profile(profile)))
         at = [float(x) for x in re.findall(r"^at\|([0-9.]+)$", out, re.M)]
         return [server.at_once / (b - a) for a, b in zip(at, at[1:]) if a > at[0] + SETTLE / 2]
 

@@ -87,7 +87,7 @@ struct session {
 	unsigned int nr_cpus;
 	struct rng rng;
 	unsigned int rate_hz; /* in force */
-	uint64_t begin_ns;    /* of the experiment under way or just ended */
+	uint64_t begin_ns;    /* of the experiment or window under way or just ended */
 	uint64_t begin_visits[ABI_MAX_POINTS];
 	struct rate_seen seen; /* until then, but for the visits */
 	bool looked;	       /* an experiment has shown what rate is needed */

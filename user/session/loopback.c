@@ -4,8 +4,8 @@
  * come with every packet of everybody; on a server that sends an answer every 15 us they took 2 %
  * of its time, and as much of its clients'. Only where threads in scope send to each other is
  * anything learnt from them. So they are detached when no thread in scope was woken by packets of
- * another one during a second and a whole experiment, if there were enough packets for it to
- * matter.
+ * another one during a second and a whole experiment, or window of slopes, if there were enough
+ * packets for it to matter.
  *
  * While they are detached, such a wake-up looks like one by a timer that came while another thread
  * in scope ran. Only threads in certain system calls are known to wait for a timer. When the number

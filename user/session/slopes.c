@@ -92,7 +92,7 @@ int session_slopes_begin(struct session *s, const struct backend_place *places, 
 		if (p->probed)
 			c->visit_ns[number_of(s, p)] = (unsigned int)p->cost_ns;
 	}
-	c->begun_ns = clock_monotonic_ns();
+	c->begun_ns = s->begin_ns = clock_monotonic_ns();
 	__atomic_store_n(&c->window, window, __ATOMIC_SEQ_CST);
 	return 0;
 }
