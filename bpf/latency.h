@@ -214,17 +214,19 @@ __weak __noinline int latency_made_of(struct abi_vectors *v, u32 latency, u64 le
 		&latency_bounds[latency & (ABI_MAX_LATENCIES - 1)];
 	struct abi_slopes *s;
 	u32 key = latency * ABI_CLASSES;
-	u64 own;
+	u64 own, expected;
 
 	_Static_assert((ABI_MAX_LATENCIES & (ABI_MAX_LATENCIES - 1)) == 0,
 		       "a mask bounds the index");
 	if (!v)
 		return 0;
 	slope_enter(v);
-	/* One that a tick has met is longer for that, and has nothing else in its vector. */
+	/* One that a tick has met is longer for that, and has nothing else in its vector. But the
+	 * bounds are of lengths with what ticks take of them on average. */
 	own = (u64)v->since[ABI_SINCE_BEGIN].d[ABI_ENTRY_OWN] * ABI_D_UNIT;
+	expected = (length * slopes_control.own_q16) >> 16;
 	for (int i = 0; i < ABI_CLASSES - 1; i++)
-		key += length > bounds->ns[i] + own;
+		key += length + expected > bounds->ns[i] + own;
 	s = bpf_map_lookup_elem(&interval_slopes, &key);
 	if (!s)
 		return 0;

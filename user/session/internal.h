@@ -132,7 +132,8 @@ struct session {
 	uint64_t window;			  /* of slopes, likewise */
 	uint64_t window_run_ns, window_ticked_ns; /* when it began */
 	uint64_t window_ns;			  /* how long it was */
-	double window_scale; /* what was executed in it, over what ticks stood for */
+	double intervals_own, intervals_ns; /* of all that were followed, and what was our own */
+	double window_scale;		    /* what was executed in it, over what ticks stood for */
 	pthread_mutex_t
 		*procs_lock;	  /* of many processes' entries, shared with children; else NULL */
 	struct ring_buffer *ring; /* of execs, in a scope of many processes */

@@ -92,6 +92,9 @@ int session_slopes_begin(struct session *s, const struct backend_place *places, 
 		if (p->probed)
 			c->visit_ns[number_of(s, p)] = (unsigned int)p->cost_ns;
 	}
+	c->own_q16 = s->intervals_ns > 0
+			     ? (uint64_t)(65536 * fmin(s->intervals_own / s->intervals_ns, 1))
+			     : 0;
 	c->begun_ns = s->begin_ns = clock_monotonic_ns();
 	__atomic_store_n(&c->window, window, __ATOMIC_SEQ_CST);
 	return 0;
@@ -169,7 +172,7 @@ static double time_ns(const struct session *s, const struct sums *x, bool interv
 	return fitted(x, x->time2, x->coarse) * time_coarse * time_coarse / (double)s->window_ns;
 }
 
-static void tell(const struct session *s, const struct sums *x, bool intervals,
+static void tell(struct session *s, const struct sums *x, bool intervals,
 		 struct backend_slopes *ret)
 {
 	double scale = s->window_scale;
@@ -177,6 +180,10 @@ static void tell(const struct session *s, const struct sums *x, bool intervals,
 	/* The machine was another program's meanwhile (R4). */
 	double time = time_ns(s, x, intervals) - entry_ns(s, x, ABI_ENTRY_BESIDE, intervals);
 
+	if (intervals) {
+		s->intervals_own += fmax(own, 0);
+		s->intervals_ns += fmax(time, 0);
+	}
 	ret->time_ns = (uint64_t)fmax(time, 0);
 	ret->own_ns = (uint64_t)fmax(own, 0);
 	for (size_t i = 1; i < ABI_WAITS; i++)
