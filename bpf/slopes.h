@@ -115,7 +115,7 @@ static __always_inline u64 slope_ticks(struct abi_vectors *v, u64 distance, u64 
 	return distance - own;
 }
 
-/* A tick in a probe of ours: what that takes is told of each visit. */
+/* A tick in a probe of ours: each visit counts what the probe takes, so no place gets it. */
 static __always_inline void slope_probed(struct abi_vectors *v, u64 distance, u64 begun)
 {
 	slope_enter(v);
@@ -160,8 +160,8 @@ static __always_inline u64 slope_since(int since, u64 from, u64 now)
 	return now > from ? now - from : 0;
 }
 
-/* S5: something outside of the scope ended a wait that began at @from. Waits for a CPU are told so
- * as well. */
+/* S5: something outside of the scope ended a wait that began at @from. Waits for a CPU are added in
+ * the same way. */
 static __always_inline void slope_waited(struct abi_vectors *w, u32 entry, u64 from, u64 now)
 {
 	entry = index_below(entry, ABI_ENTRIES);

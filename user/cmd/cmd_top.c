@@ -103,7 +103,7 @@ static size_t row_of(const char *location, void *arg)
 	const struct named_row *found =
 		named->n ? bsearch(&key, named->all, named->n, sizeof(key), by_name) : NULL;
 
-	while (found > named->all && found && by_name(found - 1, &key) == 0)
+	while (found && found > named->all && by_name(found - 1, &key) == 0)
 		found--;
 	return found ? found->row : SIZE_MAX;
 }

@@ -32,7 +32,7 @@ struct run_scope {
 	size_t at;		     /* of the process that the next round begins with */
 	size_t scan_at, left_out_at; /* likewise */
 	pid_t new_at;		     /* whom the next scan looks at first; 0: all */
-	const pid_t *execs;	     /* of which some are still to be told */
+	const pid_t *execs;	     /* those from next_exec on are still to be handled */
 	size_t n_execs, next_exec;
 	bool said_full; /* that there are too many */
 };
