@@ -85,7 +85,7 @@ static void test_main_seen_late(void **state)
 	char path[] = "/tmp/code_map_XXXXXX";
 	struct code_map *m = open_map(&(struct code_scope){0});
 	const struct code_object *o;
-	size_t space, objects;
+	size_t space, objects, version;
 	bool changed = false;
 	int executed[2], fd = mkstemp(path), self = open("/proc/self/exe", O_RDONLY);
 	pid_t pid;
@@ -116,8 +116,13 @@ static void test_main_seen_late(void **state)
 	o = m->objects[objects];
 	assert_string_equal(o->entry.path, path);
 	assert_false(o->is_main || any_in_scope(o));
+	version = code_map_version(m);
 	assert_int_equal(code_map_add_main(m, pid, NULL), 0);
 	assert_true(o->is_main && any_in_scope(o));
+	assert_true(code_map_version(m) > version);
+	version = code_map_version(m);
+	assert_int_equal(code_map_add_main(m, pid, NULL), 0);
+	assert_true(code_map_version(m) == version);
 	changed = false;
 	assert_int_equal(code_map_cut(m, &changed), 0);
 	assert_true(changed);

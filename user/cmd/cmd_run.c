@@ -319,7 +319,7 @@ static void free_run(struct run *r)
 	profile_free(&r->profile);
 	identity_free(&r->identity);
 	free(r->path);
-	free(r->points);
+	run_free_points(r);
 	free(r->shared);
 }
 

@@ -249,6 +249,11 @@ size_t code_map_count(const struct code_map *m)
 	return m->n_objects;
 }
 
+size_t code_map_version(const struct code_map *m)
+{
+	return m->n_objects + m->n_late_mains;
+}
+
 bool code_map_is_called(const struct code_map *m, size_t i, const char *name)
 {
 	return code_object_called(m->objects[i], name);

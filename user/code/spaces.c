@@ -177,6 +177,7 @@ int code_map_add_main(struct code_map *m, pid_t pid, struct error *e)
 	if (o->is_main)
 		return 0;
 	o->is_main = true;
+	m->n_late_mains++;
 	if (linked) {
 		(void)code_object_elf(o, NULL);
 	} else if (!o->elf_tried) {

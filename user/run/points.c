@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 
 #include "run/run.h"
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -317,8 +318,6 @@ static int attach_to_object(struct run *r, struct run_point *x, const struct poi
 	struct point_sites sites;
 	int err;
 
-	if (!point_may_be_in(r->code, p, i))
-		return 0;
 	err = point_find(r->code, i, p, p->exact, "-p", &sites, e);
 	if (err < 0) {
 		code_map_let_go(r->code, i);
@@ -335,21 +334,35 @@ static int attach_to_object(struct run *r, struct run_point *x, const struct poi
 	return err;
 }
 
-/* Attaches the point to the objects that are new since the last time. */
+/* Attaches the point to the objects that are new since the last time; an executable may have been
+ * known as a file that is mapped before. */
 static int attach_to_new(struct run *r, struct run_point *x, const struct point_spec *p,
 			 struct error *e)
 {
+	size_t version = code_map_version(r->code);
 	int err = 0;
 
-	for (; x->next < code_map_count(r->code); x->next++) {
+	if (x->version == version)
+		return 0;
+	for (size_t i = 0; i < code_map_count(r->code); i++) {
 		struct error why = {0};
-		int one = attach_to_object(r, x, p, x->next, &why);
+		int one;
 
+		if (i == x->n_tried) {
+			if (array_room(x->tried, i) < 0)
+				return fail(e, ENOMEM, "out of memory");
+			x->tried[x->n_tried++] = false;
+		}
+		if (x->tried[i] || !point_may_be_in(r->code, p, i))
+			continue;
+		x->tried[i] = true;
+		one = attach_to_object(r, x, p, i, &why);
 		if (one < 0 && err == 0) {
 			err = one;
 			*e = why;
 		}
 	}
+	x->version = version;
 	return err;
 }
 
@@ -412,6 +425,14 @@ int run_add_points(struct run *r, struct error *e)
 	for (size_t i = 0; err == 0 && i < r->options.n_points; i++)
 		err = add_point(r, &r->points[i], &r->options.points[i], e);
 	return err < 0 ? err : pair_points(r, e);
+}
+
+void run_free_points(struct run *r)
+{
+	for (size_t i = 0; r->points && i < r->options.n_points; i++)
+		free(r->points[i].tried);
+	free(r->points);
+	r->points = NULL;
 }
 
 int run_require_points(struct run *r, struct error *e)

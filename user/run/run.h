@@ -27,7 +27,9 @@ struct visit_rates;
 /* A point of the options, in the session. */
 struct run_point {
 	size_t index;
-	size_t next; /* objects of the code map from here on have not been looked at */
+	size_t version; /* of the code map when its objects were last looked at */
+	bool *tried;	/* in each of its first n_tried objects */
+	size_t n_tried;
 	bool found;
 	bool seen;   /* what it names was there, but without it: said */
 	bool shared; /* its code is that of other functions as well: said */
@@ -210,6 +212,7 @@ unsigned int run_points_needs(const struct run *r);
 /* Makes the points, and attaches all that can be found; the process must exist and be attached to.
  */
 int run_add_points(struct run *r, struct error *e);
+void run_free_points(struct run *r);
 /* Of processes that run: fails if a point has no place in any of their executables. */
 int run_require_points(struct run *r, struct error *e);
 /* Attaches what has been mapped since. What is wrong with it is said on stderr, once. */
