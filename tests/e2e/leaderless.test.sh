@@ -65,13 +65,13 @@ done
 plugin=$(echo "$programs"/*plugin.so)
 rm -f -- "$profile" gate
 mkfifo gate
-"$programs/leaderless" 500 0.1 4 "$plugin" <gate >out &
+"$programs/leaderless" 500 0.1 "$(lasting 4)" "$plugin" <gate >out &
 target=$!
 exec {open}>gate
 timeout -k 5 "$limit" "$COZBPF" attach "$target" -q --no-report -o "$profile" --follow exec -p progress -p "$(basename "$plugin"):plugin_work" >said 2>complaint {open}>&- &
 job=$!
 await_line "$profile" '"startup"' 20
-for _ in {1..100}; do
+for _ in $(seq "$(lasting 100)"); do
 	[ "$(awk '{ print $3 }' "/proc/$target/stat")" != Z ] || break
 	sleep 0.1
 done

@@ -13,7 +13,7 @@ cd "$tmp" || exit 1
 list() {
 	local wanted=$1 status
 	shift
-	timeout 30 "$COZBPF" list "$@" >out 2>err </dev/null
+	timeout "$(lasting 30)" "$COZBPF" list "$@" >out 2>err </dev/null
 	status=$?
 	[ "$status" -eq "$wanted" ] || printf ' %s: exit status %s;' "$*" "$status"
 	if [ "$wanted" -eq 0 ]; then

@@ -95,7 +95,7 @@ sampled() {
 	more=sampled:$(line_of shares more)
 	less=sampled:$(line_of shares less)
 	profiled --fixed-speedup 0 --experiment 400 -p "$more" -p "$less" -p m=sampled:more -p l=sampled:shares:less -p progress -- \
-		"$programs/shares" 6 || why+=' it failed;'
+		"$programs/shares" "$(lasting 6)" || why+=' it failed;'
 	in_shares "$more" "$less"
 	in_shares m l
 	# Points are read one after the other: a sample of each experiment may come in between.

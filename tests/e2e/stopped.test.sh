@@ -52,10 +52,10 @@ verdict 'the profiler is told to stop, and hands it on' "$why" err
 
 attached() {
 	local job victim status
-	"$programs/steady" 60 >victim.out &
+	"$programs/steady" "$(lasting 60)" >victim.out &
 	victim=$!
 	rm -f -- "$profile"
-	"$COZBPF" attach "${switched_off[@]}" "$victim" --no-report --experiment 500 -p progress -d 5 -o "$profile" >out 2>err &
+	"$COZBPF" attach "${switched_off[@]}" "$victim" --no-report --experiment 500 -p progress -d "$(lasting 5)" -o "$profile" >out 2>err &
 	job=$!
 	begun
 	if grep -q 'task work' err; then

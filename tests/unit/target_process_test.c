@@ -21,6 +21,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -80,6 +81,25 @@ static void *sleeping(void *arg)
 	for (;;)
 		(void)pause();
 	return NULL;
+}
+
+/* Without descriptors nobody can be looked at: that is no end of the process. */
+static void lives_while_descriptors_are_short(void **state)
+{
+	struct rlimit few, before;
+	pid_t child = start_child();
+	bool lives;
+
+	(void)state;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few = (struct rlimit){.rlim_cur = 0, .rlim_max = before.rlim_max};
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	lives = process_is_live(child);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_true(lives);
+	assert_true(process_is_live(child));
+	end_child(child);
+	assert_false(process_is_live(child));
 }
 
 static void refuses_what_cannot_be_profiled(void **state)
@@ -302,6 +322,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(facts_are_the_processs),
+		cmocka_unit_test(lives_while_descriptors_are_short),
 		cmocka_unit_test(refuses_what_cannot_be_profiled),
 		cmocka_unit_test(paths_are_matched_by_either_name),
 		cmocka_unit_test(rules_are_all_to_hold),
