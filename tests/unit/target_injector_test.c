@@ -27,6 +27,7 @@
 
 static struct {
 	pid_t server, worker;
+	bool gets_on;
 } * ours;
 
 int __wrap_inject_enter(const struct inject_options *o, pid_t pid, int pidfd,
@@ -36,8 +37,13 @@ int __wrap_inject_enter(const struct inject_options *o, pid_t pid, int pidfd,
 			const struct inject_layout *known, size_t n_known,
 			struct inject_layout *ret, struct injected *ret_threads, struct error *e)
 {
-	(void)o, (void)pid, (void)pidfd, (void)known, (void)n_known, (void)ret, (void)ret_threads,
-		(void)e;
+	(void)pid, (void)pidfd, (void)known, (void)n_known, (void)ret, (void)ret_threads, (void)e;
+	for (int i = 0; ours->gets_on && i < 30; i++) {
+		o->progress->steps++;
+		(void)usleep(SHORT_MS * 1000 / 10);
+	}
+	if (ours->gets_on)
+		return 0;
 	ours->server = getppid();
 	ours->worker = getpid();
 	(void)sleep(2 * TOO_LONG_S);
@@ -88,6 +94,27 @@ static void waits_for_nobody_for_ever(void **state)
 	(void)close(pidfd);
 }
 
+/* Of a process that gets the CPU now and then a step takes long: it must not be let go before its
+ * registers are its own again. */
+static void leaves_nobody_halfway(void **state)
+{
+	const struct injector_options o = {
+		.image = shim_blob_image, .size = shim_blob_image_size, .signo = SIGRTMAX - 4};
+	int pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	struct injector *i;
+	struct injected got;
+	struct error e = {""};
+
+	(void)state;
+	assert_true(pidfd >= 0);
+	ours->gets_on = true;
+	assert_int_equal(injector_start(&o, &i, &e), 0);
+	assert_int_equal(injector_enter(i, getpid(), pidfd, &got, &e), 0);
+	ours->gets_on = false;
+	(void)injector_stop(i, &e);
+	(void)close(pidfd);
+}
+
 static int end_them(void **state)
 {
 	(void)state;
@@ -101,6 +128,7 @@ static int end_them(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(leaves_nobody_halfway),
 		cmocka_unit_test_teardown(waits_for_nobody_for_ever, end_them),
 	};
 

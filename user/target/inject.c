@@ -294,6 +294,14 @@ static bool is_stranger(const struct leaving *x, pid_t pid)
 	return true;
 }
 
+static bool is_hung(const struct leaving *x, pid_t pid)
+{
+	for (size_t i = 0; i < x->o->progress->n_hung; i++)
+		if (x->o->progress->hung[i] == pid)
+			return true;
+	return false;
+}
+
 static int leave_one(pid_t pid, void *arg)
 {
 	struct leaving *x = arg;
@@ -304,8 +312,10 @@ static int leave_one(pid_t pid, void *arg)
 	 * thousand of them. */
 	if (x->failed && clock_monotonic_ns() > x->until)
 		return 1;
-	if (pid == getpid() || is_stranger(x, pid) != x->strangers)
+	if (pid == getpid() || is_hung(x, pid) || is_stranger(x, pid) != x->strangers)
 		return 0;
+	x->o->progress->at = pid;
+	x->o->progress->steps++;
 	l = inject_layout_of(pid, x->known, x->n_known);
 	if (!l)
 		return 0;

@@ -23,6 +23,17 @@ struct inject_options {
 	unsigned int pay; /* enum shim_pay */
 	int signo;
 	int slots_fd;
+	struct inject_progress *progress;
+};
+
+/* For who watches this process: a program can have a look at its memory take for ever (a file
+ * system of its own), which only our end ends. */
+#define INJECT_MAX_HUNG 4
+struct inject_progress {
+	volatile uint64_t steps;     /* rises as long as it gets on */
+	volatile pid_t at;	     /* whom inject_leave looks at */
+	pid_t hung[INJECT_MAX_HUNG]; /* whom it leaves alone */
+	size_t n_hung;
 };
 
 /* Where it is. */

@@ -8,6 +8,7 @@
 #include "shared/shim_abi.h"
 #include "target/inject.h"
 #include "target/process.h"
+#include "target/remote.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -17,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -24,10 +26,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PATIENCE_S 60 /* with the other side: longer than it may take */
-#define WORK_MS                                                                                   \
-	10000 /* ... as a program can have the reading of its memory take for ever (a file system \
-		 of its own) */
+#define PATIENCE_S 120 /* with the other side: longer than it may take */
+/* A worker that gets no further for so long is given up; so is one that takes so long in all, which
+ * is more than threads take that get the CPU for a moment only now and then. Until then they must
+ * not be let go: their registers and signals may be ours. */
+#define STUCK_MS 10000
+#define WORK_MS 45000
 /* After our death the kernel takes its programs down, which takes it a moment; a signal that they
  * raise needs the handler. */
 #define AFTERMATH_NS 200000000
@@ -64,6 +68,7 @@ static _Noreturn void work(const struct server *s, const struct request *q, int 
 {
 	struct answer a = {.e = {""}};
 
+	remote_count_steps(&s->o.progress->steps);
 	if (q->what == ASK_ENTER)
 		a.result = inject_enter(&s->o, q->pid, pidfd, s->layouts, s->n, &a.layout,
 					&a.injected, &a.e);
@@ -72,10 +77,26 @@ static _Noreturn void work(const struct server *s, const struct request *q, int 
 	_exit(write(to, &a, sizeof(a)) == (ssize_t)sizeof(a) ? 0 : 1);
 }
 
-/* @pidfd: of the process that it is about; -1: none. */
-static void have_worked(struct server *s, const struct request *q, int pidfd, struct answer *ret)
+/* Until there is an answer; false: it has been given up. */
+static bool watch(const struct server *s, int fd)
 {
-	struct pollfd answer = {.events = POLLIN};
+	struct pollfd answer = {.fd = fd, .events = POLLIN};
+	uint64_t before;
+
+	for (int ms = 0; ms < WORK_MS; ms += STUCK_MS) {
+		before = s->o.progress->steps;
+		if (poll(&answer, 1, STUCK_MS) != 0)
+			return true;
+		if (s->o.progress->steps == before)
+			return false;
+	}
+	return false;
+}
+
+/* @pidfd: of the process that it is about; -1: none. False: it took too long. */
+static bool have_worked(struct server *s, const struct request *q, int pidfd, struct answer *ret)
+{
+	bool in_time = true;
 	int ends[2];
 	pid_t pid = -1;
 
@@ -83,14 +104,15 @@ static void have_worked(struct server *s, const struct request *q, int pidfd, st
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0) {
 		ret->result = fail(&ret->e, errno, "cannot inject a payment handler: %s",
 				   strerror(errno));
-		return;
+		return true;
 	}
 	pid = fork();
 	if (pid == 0)
 		work(s, q, pidfd, ends[1]);
 	(void)close(ends[1]);
-	answer.fd = ends[0];
-	if (pid > 0 && poll(&answer, 1, WORK_MS) == 0)
+	if (pid > 0)
+		in_time = watch(s, ends[0]);
+	if (!in_time)
 		(void)kill(pid, SIGKILL);
 	/* An answer is shorter than a pipe's least buffer, and comes in one piece. */
 	if (pid < 0 || read(ends[0], ret, sizeof(*ret)) != (ssize_t)sizeof(*ret))
@@ -100,6 +122,7 @@ static void have_worked(struct server *s, const struct request *q, int pidfd, st
 	(void)close(ends[0]);
 	if (pid > 0)
 		process_reap_soon(pid);
+	return in_time;
 }
 
 static int remember(struct server *s, const struct inject_layout *l)
@@ -118,9 +141,12 @@ static void leave_all(struct server *s, struct answer *ret)
 {
 	const struct request q = {.what = ASK_LEAVE};
 
+	struct inject_progress *p = s->o.progress;
+
 	*ret = (struct answer){.e = {""}};
-	if (s->n)
-		have_worked(s, &q, -1, ret);
+	/* Whom it does not get past is left out the next time. */
+	while (s->n && !have_worked(s, &q, -1, ret) && p->n_hung < INJECT_MAX_HUNG)
+		p->hung[p->n_hung++] = p->at;
 }
 
 static _Noreturn void serve(struct server *s)
@@ -135,7 +161,7 @@ static _Noreturn void serve(struct server *s)
 		if (q.what == ASK_SLOTS) {
 			s->o.slots_fd = fd;
 		} else if (q.what == ASK_ENTER) {
-			have_worked(s, &q, fd, &a);
+			(void)have_worked(s, &q, fd, &a);
 			(void)close(fd);
 			if (a.result == 0 && remember(s, &a.layout) < 0)
 				a.result = fail(&a.e, ENOMEM, "out of memory");
@@ -171,7 +197,9 @@ static _Noreturn void become_server(const struct injector_options *o, int socket
 	(void)prctl(PR_SET_NAME, "coz-inject");
 	s.socket = dup2(socket, STDIN_FILENO) < 0 ? -1 : STDIN_FILENO;
 	(void)syscall(SYS_close_range, STDOUT_FILENO, UINT_MAX, 0);
-	if (s.socket >= 0 && chdir("/") == 0)
+	s.o.progress = mmap(NULL, sizeof(*s.o.progress), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (s.socket >= 0 && chdir("/") == 0 && s.o.progress != MAP_FAILED)
 		serve(&s);
 	_exit(1);
 }

@@ -28,6 +28,13 @@
 #define OPTIONS (PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC)
 #define RESTART_WITHOUT_HANDLER 514 /* ERESTARTNOHAND of include/linux/errno.h */
 
+static volatile uint64_t *steps_taken;
+
+void remote_count_steps(volatile uint64_t *steps)
+{
+	steps_taken = steps;
+}
+
 /* A fault with its signal blocked would take the program's handler of it away. */
 static uint64_t all_but_faults(void)
 {
@@ -62,6 +69,8 @@ static int await(pid_t tid, uint64_t patience_ns, int *ret_status, pid_t *ret_ti
 
 		if (r > 0) {
 			*ret_tid = r;
+			if (steps_taken)
+				(*steps_taken)++;
 			return 0;
 		}
 		if (r < 0 && errno != EINTR)

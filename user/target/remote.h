@@ -26,6 +26,9 @@ struct remote {
 	bool calling;		      /* stopped in one of our system calls */
 };
 
+/* What is stopped and what became of it is counted in *@steps from now on: who watches this process
+ * sees whether it gets on. NULL: nowhere. */
+void remote_count_steps(volatile uint64_t *steps);
 /* Stops thread @tid of process @pid, which is that of @pidfd if that is not negative. -ESRCH: there
  * is no such thread; -EPERM: not allowed, or traced already; -ENOEXEC: it runs 32-bit code;
  * -EOPNOTSUPP: it filters its system calls, and we may not suspend that; -ETIMEDOUT: it cannot be
