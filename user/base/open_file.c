@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/fsuid.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
@@ -19,8 +20,24 @@
 #define CONFIGFS_MAGIC 0x62656570
 #define NOBODY 65534
 
+/* Descriptors that are kept free: what is open at once to look at processes, and some more. */
+#define SPARE 64
+
 static struct file_rights usual, invoker, reader;
 static bool has_invoker;
+
+bool descriptors_are_short(void)
+{
+	/* The next one that is given. */
+	_cleanup_close_ int next = open("/", O_PATH | O_CLOEXEC);
+	struct rlimit l;
+
+	if (next < 0)
+		return errno == EMFILE || errno == ENFILE;
+	/* Where few are allowed in all, a quarter of them. */
+	return getrlimit(RLIMIT_NOFILE, &l) == 0 &&
+	       (rlim_t)next >= l.rlim_cur - (l.rlim_cur < 4 * SPARE ? l.rlim_cur / 4 : SPARE);
+}
 
 /* File systems whose regular files are made by the kernel. */
 static bool is_kernels(const struct statfs *fs)

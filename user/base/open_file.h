@@ -24,6 +24,10 @@ struct file_rights {
  * and so no more of one is read. */
 #define FILE_TEXT_MAX (4UL << 20)
 
+/* Are there so few descriptors left that what the profiler opens for itself needs them? Then files
+ * that a program has chosen are not opened: it could have as many as it likes. */
+bool descriptors_are_short(void);
+
 /* Opens @path for reading. The file is looked at before it is opened (O_PATH): opening a device can
  * have effects, and files of /proc, /sys and their like are made by the kernel when they are read.
  * @as: whose rights are needed, besides ours; NULL: ours alone. Without root, ours are, but not the

@@ -4,6 +4,7 @@
 #include "code/private.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/search.h"
 #include "target/process.h"
 
@@ -11,14 +12,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* How long what is new to a process is looked at, at a time: its files may be many, and slow. */
+#define LOOK_NS (10 * NSEC_PER_SEC)
+
 /* What an earlier refresh found out about the same mapping. */
 static const struct code_mapping *known(const struct code_space *s, const struct code_mapping *p)
 {
 	size_t at = search_front(s->n, i, s->mappings[i].start < p->start);
 	const struct code_mapping *k = at < s->n ? &s->mappings[at] : NULL;
 
-	return k && k->start == p->start && k->end == p->end && k->offset == p->offset &&
-			       k->object == p->object
+	return k && !k->is_late && k->start == p->start && k->end == p->end &&
+			       k->offset == p->offset && k->object == p->object
 		       ? k
 		       : NULL;
 }
@@ -41,7 +45,9 @@ static const struct elf_object *open_passing(const struct code_object *o,
 	return elf_object_open(path, ret, NULL) == 0 ? *ret : NULL;
 }
 
-static int place(struct code_map *m, const struct code_space *s, struct code_mapping *p)
+/* @until: when what is not known yet is left to the next look, on the monotonic clock. */
+static int place(struct code_map *m, const struct code_space *s, struct code_mapping *p,
+		 uint64_t until)
 {
 	struct code_object *o = m->objects[p->object];
 	_cleanup_elf_object_ struct elf_object *passing = NULL;
@@ -53,6 +59,9 @@ static int place(struct code_map *m, const struct code_space *s, struct code_map
 		*p = *k;
 		return 0;
 	}
+	p->is_late = clock_monotonic_ns() > until;
+	if (p->is_late)
+		return 0;
 	elf = o->in_scope || o->elf ? code_object_elf(o, NULL) : open_passing(o, p, &passing);
 	if (!elf)
 		return 0;
@@ -99,7 +108,7 @@ static int place_vdso(struct code_map *m, const struct code_space *s, pid_t pid,
 		return 0;
 	ret->start = start;
 	ret->end = start + o->entry.end;
-	r = place(m, s, ret);
+	r = place(m, s, ret, UINT64_MAX);
 	*ret_placed = r == 0 && ret->placed;
 	return r;
 }
@@ -133,7 +142,7 @@ static bool place_copy(struct code_map *m, const struct code_space *s, const str
 	}
 	return elf_object_is_code(elf, c->start - bias) &&
 	       elf_object_vaddr_to_offset(elf, c->start - bias, &ret->offset) == 0 &&
-	       place(m, s, ret) == 0 && ret->placed;
+	       place(m, s, ret, UINT64_MAX) == 0 && ret->placed;
 }
 
 static int by_start(const void *pa, const void *pb)
@@ -157,7 +166,8 @@ static int read_mappings(struct code_map *m, struct code_space *s, const struct 
 			 pid_t pid, bool *ret_changed)
 {
 	struct code_mapping *all = calloc(list->n + list->n_copies + 2, sizeof(*all));
-	bool has_vdso = false;
+	uint64_t until = clock_monotonic_ns() + LOOK_NS;
+	bool has_vdso = false, is_late = false;
 	size_t n = 0;
 	int r = 0;
 
@@ -171,7 +181,8 @@ static int read_mappings(struct code_map *m, struct code_space *s, const struct 
 			continue;
 		all[n] = (struct code_mapping){
 			.start = p->start, .end = p->end, .offset = p->offset, .object = object};
-		r = place(m, s, &all[n++]);
+		r = place(m, s, &all[n], until);
+		is_late |= all[n++].is_late;
 	}
 	for (size_t i = 0; r == 0 && i < list->n_copies; i++)
 		n += place_copy(m, s, &list->copies[i], &all[n]);
@@ -187,6 +198,7 @@ static int read_mappings(struct code_map *m, struct code_space *s, const struct 
 	free(s->mappings);
 	s->mappings = all;
 	s->n = n;
+	s->is_late = is_late;
 	s->n_copies = list->n_copies;
 	return 0;
 }

@@ -61,7 +61,7 @@ bool code_map_same_space(struct code_map *m, size_t space, pid_t pid)
 	const struct code_space *s = &m->spaces[space];
 	struct map_list list = {0};
 	size_t at = 0, n_vdso = 0;
-	bool same = map_list_read(pid, &list, NULL) == 0;
+	bool same = !s->is_late && map_list_read(pid, &list, NULL) == 0;
 
 	same = same && list.n_copies == s->n_copies;
 	for (size_t i = 0; same && i < s->n; i++) {

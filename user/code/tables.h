@@ -72,6 +72,7 @@ struct code_mapping {
 	uint64_t start, end, offset;
 	uint64_t bias;
 	bool placed;  /* the bias is known */
+	bool is_late; /* there was no time for it */
 	bool is_copy; /* of the file's code: what the process maps there is of no file's (struct
 			 map_copy) */
 	size_t object;
@@ -82,6 +83,7 @@ struct code_space {
 	struct code_mapping *mappings; /* by start; NULL: not read yet */
 	size_t n, n_copies; /* n_copies: of the process, whether or not they belong to an object */
 	bool used;
+	bool is_late; /* some of them are */
 };
 
 struct code_function {

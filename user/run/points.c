@@ -21,6 +21,8 @@
 /* How long a program, or what it starts, may take to load a file that a point names before we say
  * that it has not. */
 #define NOT_LOADED_NS (1 * NSEC_PER_SEC)
+/* How long points are looked for at a time while the run goes on: signals are to be heard. */
+#define REFRESH_NS (1 * NSEC_PER_SEC)
 
 /* Can a library that is not there yet be in scope? */
 static bool expects_libraries(const struct run *r)
@@ -335,9 +337,10 @@ static int attach_to_object(struct run *r, struct run_point *x, const struct poi
 }
 
 /* Attaches the point to the objects that are new since the last time; an executable may have been
- * known as a file that is mapped before. */
+ * known as a file that is mapped before. @until: when what is left is for the next time, on the
+ * monotonic clock. */
 static int attach_to_new(struct run *r, struct run_point *x, const struct point_spec *p,
-			 struct error *e)
+			 uint64_t until, struct error *e)
 {
 	size_t version = code_map_version(r->code);
 	int err = 0;
@@ -355,6 +358,8 @@ static int attach_to_new(struct run *r, struct run_point *x, const struct point_
 		}
 		if (x->tried[i] || !point_may_be_in(r->code, p, i))
 			continue;
+		if (clock_monotonic_ns() > until)
+			return err;
 		x->tried[i] = true;
 		one = attach_to_object(r, x, p, i, &why);
 		if (one < 0 && err == 0) {
@@ -398,7 +403,7 @@ static int add_point(struct run *r, struct run_point *x, const struct point_spec
 	if (err < 0)
 		return err;
 	return kinds[p->kind].add ? kinds[p->kind].add(r, x->index, p, e)
-				  : attach_to_new(r, x, p, e);
+				  : attach_to_new(r, x, p, UINT64_MAX, e);
 }
 
 /* A latency point is two points like any other, which the session then makes one. */
@@ -447,11 +452,13 @@ int run_require_points(struct run *r, struct error *e)
 
 void run_refresh_points(struct run *r)
 {
+	uint64_t until = clock_monotonic_ns() + REFRESH_NS;
+
 	for (size_t i = 0; r->points && i < r->options.n_points; i++) {
 		struct error e = {0};
 
 		if (has_sites(&r->options.points[i]) &&
-		    attach_to_new(r, &r->points[i], &r->options.points[i], &e) < 0) {
+		    attach_to_new(r, &r->points[i], &r->options.points[i], until, &e) < 0) {
 			run_reword(r, &e);
 			(void)log_error("warning: %s", e.text);
 		}

@@ -91,18 +91,27 @@ static int on_exec(struct run *r, pid_t pid, uint64_t now, struct error *e)
 	return 0;
 }
 
+static struct look *first_due(const struct run_scope *s, uint64_t now)
+{
+	struct look *first = NULL;
+
+	for (size_t i = 0; i < s->n_looks; i++)
+		if (s->looks[i].when <= now && (!first || s->looks[i].when < first->when))
+			first = &s->looks[i];
+	return first;
+}
+
 static void due_looks(struct run *r, uint64_t now)
 {
 	struct run_scope *s = r->scope;
 	uint64_t until = clock_monotonic_ns() + STEP_NS;
 
-	for (size_t i = 0; i < s->n_looks && clock_monotonic_ns() < until;) {
-		struct look *l = &s->looks[i];
+	/* Who has waited longest comes first: others can be due again and again. */
+	while (clock_monotonic_ns() < until) {
+		struct look *l = first_due(s, now);
 
-		if (l->when > now) {
-			i++;
-			continue;
-		}
+		if (!l)
+			break;
 		if (session_look(r->session, l->pid, NULL) < 0 || l->wait >= LOOK_LAST_NS) {
 			*l = s->looks[--s->n_looks];
 			continue;
@@ -116,6 +125,7 @@ static void due_looks(struct run *r, uint64_t now)
 static void round_of_looks(struct run *r)
 {
 	_cleanup_free_ struct session_process *all = NULL;
+	uint64_t until = clock_monotonic_ns() + STEP_NS;
 	struct run_scope *s = r->scope;
 	size_t n;
 
@@ -123,7 +133,7 @@ static void round_of_looks(struct run *r)
 	if (session_processes(r->session, &all, &n) < 0)
 		return;
 	run_inject_rest(r, all, n);
-	for (size_t i = 0; i < n && i < ROUND_LOOKS; i++) {
+	for (size_t i = 0; i < n && i < ROUND_LOOKS && clock_monotonic_ns() < until; i++) {
 		const struct session_process *p = &all[s->at++ % n];
 
 		if (p->flags & ABI_PROC_IN)

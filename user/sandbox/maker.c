@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/message.h"
+#include "base/open_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -96,6 +97,8 @@ int maker_make(const struct maker *m, uint64_t deadline_ns, struct made *ret)
 	int ends[2], on = 1, r;
 	char byte = 0;
 
+	if (descriptors_are_short())
+		return -EMFILE;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
 		return -errno;
 	(void)setsockopt(ends[0], SOL_SOCKET, SO_PASSCRED, &on, sizeof(on));
