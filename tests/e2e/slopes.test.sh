@@ -132,6 +132,13 @@ slow_ones() { # KIND
 	"$COZBPF" report "$profile" >text 2>>complaint || why+=' no text;'
 	tr '\n' ' ' <text | grep -qE 'The slowest 1 % \([0-9.]+ ms on average\) spend [0-9.]+ % \[[0-9., ]+\] of their time at [^ ]*latency\.c' || why+=' no sentence;'
 	grep -qE '^line +up to p50 +to p90 +to p99 +above$' text || why+=' no table;'
+	"$COZBPF" report --markdown "$profile" 2>>complaint >text || why+=' no Markdown;'
+	grep -qxF '| line | up to p50 | to p90 | to p99 | above |' text || why+=' no table in Markdown;'
+	"$COZBPF" report --csv "$profile" 2>>complaint >text || why+=' no CSV;'
+	python3 -c '
+import csv, sys
+rows = [row for row in csv.DictReader(sys.stdin) if row["kind"] == "latency"]
+sys.exit(not max(float(row["slope_to_max"] or 0) for row in rows) > 70)' <text || why+=' not the slowest in CSV;'
 }
 for kind in classes lock; do
 	tried slow_ones "$kind"
@@ -191,7 +198,7 @@ forms() {
 	grep -q '^Slopes of ' text || why+=' no head;'
 	tr '\n' ' ' <text | grep -qE 'A 10 % faster [^ ]*handover\.c:[0-9]+ takes' || why+=' no answer;'
 	grep -qE '^line +function +share +slope$' text || why+=' other columns;'
-	"$COZBPF" report --csv "$profile" 2>>complaint | head -n 1 | grep -q ',slope,slope_low,slope_high$' || why+=' no CSV;'
+	"$COZBPF" report --csv "$profile" 2>>complaint | head -n 1 | grep -q ',slope,slope_low,slope_high,' || why+=' no CSV;'
 	"$COZBPF" report --markdown "$profile" 2>>complaint | grep -q '| slope |' || why+=' no Markdown;'
 	"$COZBPF" report --html page --with-source --source-prefix "tests=$SRC/tests" "$profile" >/dev/null 2>>complaint && grep -q '<th scope=col class=n>slope' page || why+=' no HTML;'
 	grep -q "<span class=here> *$(mark a) " page || why+=' no source;'

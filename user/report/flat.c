@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static struct report flat_report(FILE *out, const struct profile *p, const struct analysis *a)
@@ -32,6 +33,13 @@ static void csv_percent(const struct report *r, double share)
 		(void)fputc(',', r->out);
 }
 
+static void csv_change(const struct report *r, const struct analysis_change *c)
+{
+	csv_percent(r, c->effect);
+	csv_percent(r, c->low);
+	csv_percent(r, c->high);
+}
+
 int report_csv(FILE *out, const struct profile *p, const struct analysis *a)
 {
 	struct report r = flat_report(out, p, a);
@@ -41,7 +49,11 @@ int report_csv(FILE *out, const struct profile *p, const struct analysis *a)
 	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
 		(void)fprintf(out, ",effect_%1$.0f,low_%1$.0f,high_%1$.0f",
 			      100 * analysis_curve_speedups[k]);
-	(void)fputs(",verdict,experiments,slope,slope_low,slope_high\n", out);
+	(void)fputs(",verdict,experiments,slope,slope_low,slope_high", out);
+	for (size_t k = 0; k < PROFILE_CLASSES; k++)
+		(void)fprintf(out, ",slope_to_%1$s,slope_to_%1$s_low,slope_to_%1$s_high",
+			      profile_class_names[k]);
+	(void)fputc('\n', out);
 	for (size_t i = 0; i < a->n_points; i++)
 		for (size_t j = 0; a->points[i].visits && j < a->points[i].n_lines; j++) {
 			const struct analysis_line *line = &a->points[i].lines[j];
@@ -57,17 +69,15 @@ int report_csv(FILE *out, const struct profile *p, const struct analysis *a)
 			for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++) {
 				struct analysis_change c = analysis_shown(line, k);
 
-				csv_percent(&r, c.effect);
-				csv_percent(&r, c.low);
-				csv_percent(&r, c.high);
+				csv_change(&r, &c);
 			}
 			text_verdict(line, a->points[i].speed.spins, verdict);
 			(void)fputc(',', out);
 			text_csv(&r, verdict);
 			(void)fprintf(out, ",%zu", line->experiments);
-			csv_percent(&r, line->slope.effect);
-			csv_percent(&r, line->slope.low);
-			csv_percent(&r, line->slope.high);
+			csv_change(&r, &line->slope);
+			for (size_t k = 0; k < PROFILE_CLASSES; k++)
+				csv_change(&r, &line->in_class[k]);
 			(void)fputc('\n', out);
 		}
 	return fflush(out) ? -errno : 0;
@@ -89,6 +99,15 @@ static void markdown_text(const struct report *r, const char *s)
 	}
 }
 
+static void markdown_change(const struct report *r, const struct analysis_change *c)
+{
+	char text[NUMBER_ROOM];
+
+	text_effect(r, c->effect, c->low, c->high, text);
+	(void)fputs(" | ", r->out);
+	markdown_text(r, text);
+}
+
 static void markdown_row(const struct report *r, const struct analysis_point *point,
 			 const struct analysis_line *line)
 {
@@ -103,22 +122,46 @@ static void markdown_row(const struct report *r, const struct analysis_point *po
 		(void)fprintf(r->out, " | %.1f %%", 100 * line->share);
 	else
 		(void)fputs(" | -", r->out);
-	if (analysis_has_slopes(point)) {
-		text_effect(r, line->slope.effect, line->slope.low, line->slope.high, text);
-		(void)fputs(" | ", r->out);
-		markdown_text(r, text);
-	}
+	if (analysis_has_slopes(point))
+		markdown_change(r, &line->slope);
 	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++) {
 		struct analysis_change c = analysis_shown(line, k);
 
-		text_effect(r, c.effect, c.low, c.high, text);
-		(void)fputs(" | ", r->out);
-		markdown_text(r, text);
+		markdown_change(r, &c);
 	}
 	text_verdict(line, point->speed.spins, text);
 	(void)fputs(" | ", r->out);
 	markdown_text(r, text);
 	(void)fprintf(r->out, " | %zu |\n", line->experiments);
+}
+
+/* What intervals of each length are made of. */
+static void markdown_classes(const struct report *r, const struct analysis_point *point)
+{
+	size_t n;
+	_cleanup_free_ const struct analysis_line **lines = class_lines(point, &n);
+
+	(void)fprintf(r->out, "%s\n\n| line |", CLASSES_CAPTION);
+	for (size_t k = 0; k < PROFILE_CLASSES; k++)
+		(void)fprintf(r->out, " %s |", class_titles[k]);
+	(void)fputs("\n|---|--:|--:|--:|--:|\n| (their mean length)", r->out);
+	for (size_t k = 0; k < PROFILE_CLASSES; k++) {
+		char text[NUMBER_ROOM];
+
+		text_duration(point->classes[k].mean_ns, text);
+		(void)fprintf(r->out, " | %s", point->classes[k].n ? text : "-");
+	}
+	(void)fputs(" |\n", r->out);
+	for (size_t i = 0; lines && i < n; i++) {
+		_cleanup_free_ char *name = text_line_name(r, lines[i]->selected, SIZE_MAX);
+
+		(void)fputs("| ", r->out);
+		markdown_text(r, name);
+		for (size_t k = 0; k < PROFILE_CLASSES; k++)
+			markdown_change(r, &lines[i]->in_class[k]);
+		(void)fputs(" |\n", r->out);
+	}
+	(void)fputc('\n', r->out);
 }
 
 /* @all: not warnings alone. */
@@ -157,6 +200,8 @@ static void markdown_point(const struct report *r, const struct analysis_point *
 		      "\nBy how many %% the %s shrinks if the line runs that much faster, with 95 "
 		      "%% intervals.\n\n",
 		      latency ? "mean latency" : "time per visit");
+	if (analysis_has_classes(point))
+		markdown_classes(r, point);
 	table_notes(r, point);
 	markdown_notes(r, true);
 }
