@@ -159,6 +159,7 @@ static int begin(void *b, const struct backend_setup *setup)
 	if (setup->slow > 0 && !s->options.slows)
 		return -EOPNOTSUPP;
 	own_cost_end(s);
+	events_in_step(s, false);
 	quotas_follow(s);
 	r = totals_read(s, &t);
 	if (r < 0)

@@ -27,6 +27,12 @@
  * kernel) with periods from 0.75 to 1.25 of the mean, 55.6 with rounds of 1 ms; with these, 50.1
  * and 48.1.
  *
+ * While slopes are measured nobody is paused, and clocks of all CPUs go in step: with the same
+ * periods, begun at the same time. A tick takes its thread some 10 to 50 us. Of two threads that a
+ * third one waits for, the one with more ticks would end later if their lengths differ by less, and
+ * what a slope finds is who ended later by the very ticks that it counts: threads of 2 ms read 60
+ * to 68 for 55 that way, and 55 to 56 in step (truth case shortlived-2ms).
+ *
  * CPUs that come online during a run get sampling clocks; those that go lose theirs, which the
  * kernel does not set going again when the CPU comes back. What is allocated is for all possible
  * CPUs, and all our other programs meet whatever CPU a thread runs on. */
@@ -87,11 +93,17 @@ static void note_spacing(struct session *s, unsigned int cpu)
 	s->skel->bss->spacings[cpu] = (uint64_t)(1 / frequency);
 }
 
-void events_draw(struct session *s, struct sampler *v)
+/* The clock begins its next period now. */
+static void set_period(struct session *s, struct sampler *v, uint64_t period)
 {
-	v->period = draw(s);
+	v->period = period;
 	(void)ioctl(v->fd, PERF_EVENT_IOC_PERIOD, &v->period);
 	note_spacing(s, v->cpu);
+}
+
+void events_draw(struct session *s, struct sampler *v)
+{
+	set_period(s, v, draw(s));
 }
 
 /* A random distance to the next clock's start. */
@@ -238,14 +250,41 @@ void events_set_going(struct session *s)
 		__atomic_store_n(&s->skel->bss->clock_states[s->events[i].cpu], ABI_IDLE_WOKEN,
 				 __ATOMIC_SEQ_CST);
 	}
+	s->in_step = false;
 	set_going(s, 0);
 	s->clocks_ns = clock_monotonic_ns();
+}
+
+/* The clocks of that kind begin the same period, those of all CPUs that are in use. */
+static void align(struct session *s, size_t kind)
+{
+	uint64_t period = draw(s);
+
+	for (size_t i = 0; i < s->n_events; i++)
+		if (s->events[i].kind == kind && !clocks_idle(s, s->events[i].cpu))
+			set_period(s, &s->events[i], period);
+}
+
+void events_in_step(struct session *s, bool in_step)
+{
+	if (s->in_step == in_step)
+		return;
+	s->in_step = in_step;
+	for (size_t kind = 0; in_step && kind < EVENTS_PER_CPU; kind++)
+		align(s, kind);
+	for (size_t i = 0; !in_step && i < s->n_events; i++)
+		if (!clocks_idle(s, s->events[i].cpu))
+			events_draw(s, &s->events[i]);
 }
 
 void events_redraw(struct session *s, uint64_t now)
 {
 	s->redraws++;
 	s->redraw_ns = now + REDRAW_EVERY_NS;
+	if (s->in_step) {
+		align(s, s->redraws % EVENTS_PER_CPU);
+		return;
+	}
 	for (size_t i = 0; i < s->n_events; i++) {
 		struct sampler *v = &s->events[i];
 

@@ -94,6 +94,7 @@ struct session {
 	struct sampler *events;
 	size_t n_events;
 	size_t redraws;
+	bool in_step;		    /* see events_in_step */
 	uint64_t redraw_ns;	    /* when the next one is due */
 	uint64_t cpus_ns;	    /* when to look again which CPUs are online */
 	struct ring_buffer *traces; /* --trace-payments, and its file; or NULL */
@@ -159,6 +160,8 @@ void events_adapt(struct session *s, const struct rate_seen *x);
 bool events_adaptable(const struct session *s);
 /* Draws a new period for one event of each CPU and starts it afresh. @now: CLOCK_MONOTONIC, ns. */
 void events_redraw(struct session *s, uint64_t now);
+/* Have the clocks of all CPUs tick together, or each by itself. */
+void events_in_step(struct session *s, bool in_step);
 /* Has all clocks, which are stopped, go at random distances. */
 void events_set_going(struct session *s);
 /* Gives one clock a new random period, and starts it afresh. */

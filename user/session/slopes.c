@@ -81,6 +81,7 @@ int session_slopes_begin(struct session *s, const struct backend_place *places, 
 			.entry = (unsigned int)(ABI_ENTRY_FIRST + places[i].place)};
 	c->n_places[window & 1] = (unsigned int)n;
 	points_update_sampled(&s->points);
+	events_in_step(s, true);
 	r = read_run(s, &s->window_run_ns, &s->window_ticked_ns);
 	if (r == 0)
 		r = points_window_begin(&s->points);
