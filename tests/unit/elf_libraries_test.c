@@ -159,12 +159,30 @@ static void test_long_names(void **state)
 	assert_int_equal(n, 0);
 }
 
+/* The C library can be executed; it is everybody's library all the same. */
+static void test_libraries_that_execute(void **state)
+{
+	struct elf_object *o = NULL, *library = NULL;
+	_cleanup_free_ char *path = NULL;
+
+	(void)state;
+	assert_int_equal(elf_object_open("/proc/self/exe", &o, NULL), 0);
+	assert_false(library_is_one(o));
+	path = library_find(o, "libc.so.6");
+	assert_non_null(path);
+	assert_int_equal(elf_object_open(path, &library, NULL), 0);
+	assert_true(library_is_one(library));
+	elf_object_close(library);
+	elf_object_close(o);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_directories),
 		cmocka_unit_test(test_all_opens),
 		cmocka_unit_test(test_long_names),
+		cmocka_unit_test(test_libraries_that_execute),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

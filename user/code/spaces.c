@@ -2,6 +2,7 @@
 /* Several processes in one map: each has mapped the objects elsewhere, and each has a main
  * executable. */
 #include "code/private.h"
+#include "elf/libraries.h"
 
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -176,8 +177,6 @@ int code_map_add_main(struct code_map *m, pid_t pid, struct error *e)
 	o = m->objects[i];
 	if (o->is_main)
 		return 0;
-	o->is_main = true;
-	m->n_late_mains++;
 	if (linked) {
 		(void)code_object_elf(o, NULL);
 	} else if (!o->elf_tried) {
@@ -190,6 +189,13 @@ int code_map_add_main(struct code_map *m, pid_t pid, struct error *e)
 		if (o->elf)
 			elf_object_set_called(o->elf, o->entry.path);
 	}
+	/* A library that somebody executes is everybody's all the same. */
+	if (o->elf && library_is_one(o->elf)) {
+		code_map_let_go(m, i);
+		return 0;
+	}
+	o->is_main = true;
+	m->n_late_mains++;
 	if (!o->in_scope) {
 		o->in_scope = code_scope_binary(m, o);
 		/* It was taken for a library: of a process that executed it between two readings,

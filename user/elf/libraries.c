@@ -43,6 +43,17 @@ static int each_dynamic(const struct elf_object *o, int64_t tag,
 	return r;
 }
 
+static int is_there(const char *text, void *arg)
+{
+	(void)text, (void)arg;
+	return 1;
+}
+
+bool library_is_one(const struct elf_object *o)
+{
+	return each_dynamic(o, DT_SONAME, is_there, NULL) == 1;
+}
+
 struct search {
 	const struct elf_object *main;
 	const char *name;
