@@ -260,7 +260,7 @@ static int start(struct run *r, struct error *e)
 	 * failed. */
 	if (code_map_refresh(r->code, target_pid(r->target), &changed, NULL) < 0)
 		return 0;
-	run_refresh_points(r);
+	run_refresh_points(r, true);
 	return session_set_code(r->session, r->code, e);
 }
 

@@ -450,9 +450,9 @@ int run_require_points(struct run *r, struct error *e)
 	return err;
 }
 
-void run_refresh_points(struct run *r)
+void run_refresh_points(struct run *r, bool all)
 {
-	uint64_t until = clock_monotonic_ns() + REFRESH_NS;
+	uint64_t until = all ? UINT64_MAX : clock_monotonic_ns() + REFRESH_NS;
 
 	for (size_t i = 0; r->points && i < r->options.n_points; i++) {
 		struct error e = {0};

@@ -215,8 +215,9 @@ int run_add_points(struct run *r, struct error *e);
 void run_free_points(struct run *r);
 /* Of processes that run: fails if a point has no place in any of their executables. */
 int run_require_points(struct run *r, struct error *e);
-/* Attaches what has been mapped since. What is wrong with it is said on stderr, once. */
-void run_refresh_points(struct run *r);
+/* Attaches what has been mapped since. What is wrong with it is said on stderr, once. @all: however
+ * long it takes; else what takes longer than a second is left to the next call. */
+void run_refresh_points(struct run *r, bool all);
 /* Once, when the program has run for a while: says on stderr which files that points name are not
  * loaded yet. */
 void run_say_not_loaded(struct run *r, uint64_t now);

@@ -273,7 +273,7 @@ bool run_scope_lives(const struct run *r, size_t i)
 
 int run_scope_points(struct run *r, struct error *e)
 {
-	run_refresh_points(r);
+	run_refresh_points(r, true);
 	return r->options.kind != RUN_LAUNCH ? run_require_points(r, e) : 0;
 }
 

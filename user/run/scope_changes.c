@@ -11,6 +11,7 @@
 #include "target/process.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 
@@ -91,6 +92,54 @@ static int on_exec(struct run *r, pid_t pid, uint64_t now, struct error *e)
 	return 0;
 }
 
+/* Is it told once more of the same process, later? The first one of a launch is needed. */
+static bool comes_again(const struct run *r)
+{
+	const struct run_scope *s = r->scope;
+
+	if (r->target && !s->launched)
+		return false;
+	for (size_t i = s->next_exec; i < s->n_execs; i++)
+		if (s->execs[i] == s->execs[s->next_exec - 1])
+			return true;
+	return false;
+}
+
+/* What is left of a storm of them comes with the next step. */
+static int take_execs(struct run *r, uint64_t now, struct error *e)
+{
+	struct run_scope *s = r->scope;
+	bool any = false;
+	int err = 0;
+
+	while (err == 0 && clock_monotonic_ns() < now + STEP_NS) {
+		if (s->next_exec == s->n_execs) {
+			s->next_exec = 0;
+			s->n_execs = session_execs(r->session, &s->execs);
+			if (!s->n_execs)
+				break;
+			if (s->rule) /* who is in the group now: all of these are older */
+				err = process_rule_refresh(s->rule, e);
+		}
+		s->next_exec++;
+		if (err == 0 && !comes_again(r))
+			err = on_exec(r, s->execs[s->next_exec - 1], now, e);
+		any = true;
+	}
+	return err == 0 && any ? settle_left_out(r, e) : err;
+}
+
+/* Before a look: the executable of a process whose exec has not been read yet would be taken for a
+ * library. */
+static int read_new_execs(struct run *r, struct error *e)
+{
+	struct pollfd p = {.fd = session_execs_fd(r->session), .events = POLLIN};
+
+	return r->scope->next_exec < r->scope->n_execs || poll(&p, 1, 0) > 0
+		       ? take_execs(r, clock_monotonic_ns(), e)
+		       : 0;
+}
+
 static struct look *first_due(const struct run_scope *s, uint64_t now)
 {
 	struct look *first = NULL;
@@ -101,16 +150,19 @@ static struct look *first_due(const struct run_scope *s, uint64_t now)
 	return first;
 }
 
-static void due_looks(struct run *r, uint64_t now)
+static int due_looks(struct run *r, uint64_t now, struct error *e)
 {
 	struct run_scope *s = r->scope;
 	uint64_t until = clock_monotonic_ns() + STEP_NS;
+	int err = 0;
 
 	/* Who has waited longest comes first: others can be due again and again. */
-	while (clock_monotonic_ns() < until) {
-		struct look *l = first_due(s, now);
+	while (err == 0 && clock_monotonic_ns() < until && first_due(s, now)) {
+		struct look *l;
 
-		if (!l)
+		err = read_new_execs(r, e);
+		l = first_due(s, now);
+		if (err < 0 || !l)
 			break;
 		if (session_look(r->session, l->pid, NULL) < 0 || l->wait >= LOOK_LAST_NS) {
 			*l = s->looks[--s->n_looks];
@@ -119,26 +171,33 @@ static void due_looks(struct run *r, uint64_t now)
 		l->wait *= 2;
 		l->when = now + l->wait;
 	}
+	return err;
 }
 
 /* A few of all processes, in turn: libraries that they load. */
-static void round_of_looks(struct run *r)
+static int round_of_looks(struct run *r, struct error *e)
 {
 	_cleanup_free_ struct session_process *all = NULL;
-	uint64_t until = clock_monotonic_ns() + STEP_NS;
 	struct run_scope *s = r->scope;
+	uint64_t until;
+	int err = 0;
 	size_t n;
 
 	session_maintain(r->session);
 	if (session_processes(r->session, &all, &n) < 0)
-		return;
+		return 0;
 	run_inject_rest(r, all, n);
-	for (size_t i = 0; i < n && i < ROUND_LOOKS && clock_monotonic_ns() < until; i++) {
+	until = clock_monotonic_ns() + STEP_NS;
+	for (size_t i = 0; err == 0 && i < n && i < ROUND_LOOKS; i++) {
 		const struct session_process *p = &all[s->at++ % n];
 
-		if (p->flags & ABI_PROC_IN)
+		err = p->flags & ABI_PROC_IN ? read_new_execs(r, e) : 0;
+		if (err == 0 && p->flags & ABI_PROC_IN)
 			(void)session_look(r->session, p->pid, NULL);
+		if (clock_monotonic_ns() > until)
+			break;
 	}
+	return err;
 }
 
 static int look_for_new(pid_t pid, void *arg)
@@ -188,51 +247,15 @@ static int scan(struct run *r, struct error *e)
 	return err == 0 || err == LATE ? settle_left_out(r, e) : err;
 }
 
-/* Is it told once more of the same process, later? The first one of a launch is needed. */
-static bool comes_again(const struct run *r)
-{
-	const struct run_scope *s = r->scope;
-
-	if (r->target && !s->launched)
-		return false;
-	for (size_t i = s->next_exec; i < s->n_execs; i++)
-		if (s->execs[i] == s->execs[s->next_exec - 1])
-			return true;
-	return false;
-}
-
-/* What is left of a storm of them comes with the next step. */
-static int take_execs(struct run *r, uint64_t now, struct error *e)
-{
-	struct run_scope *s = r->scope;
-	bool any = false;
-	int err = 0;
-
-	while (err == 0 && clock_monotonic_ns() < now + STEP_NS) {
-		if (s->next_exec == s->n_execs) {
-			s->next_exec = 0;
-			s->n_execs = session_execs(r->session, &s->execs);
-			if (!s->n_execs)
-				break;
-			if (s->rule) /* who is in the group now: all of these are older */
-				err = process_rule_refresh(s->rule, e);
-		}
-		s->next_exec++;
-		if (err == 0 && !comes_again(r))
-			err = on_exec(r, s->execs[s->next_exec - 1], now, e);
-		any = true;
-	}
-	return err == 0 && any ? settle_left_out(r, e) : err;
-}
-
 int run_scope_step(struct run *r, uint64_t now, uint64_t *ret_next, struct error *e)
 {
 	struct run_scope *s = r->scope;
 	int err = take_execs(r, now, e);
 
-	due_looks(r, now);
+	if (err == 0)
+		err = due_looks(r, now, e);
 	if (err == 0 && now >= s->round_ns) {
-		round_of_looks(r);
+		err = round_of_looks(r, e);
 		s->round_ns = now + ROUND_NS;
 	}
 	if (err == 0 && now >= s->scan_ns) {
@@ -240,7 +263,7 @@ int run_scope_step(struct run *r, uint64_t now, uint64_t *ret_next, struct error
 		s->scan_ns = now + SCAN_NS;
 	}
 	if (err == 0)
-		run_refresh_points(r);
+		run_refresh_points(r, false);
 	for (size_t i = 0; i < s->n_looks; i++)
 		if (s->looks[i].when < *ret_next)
 			*ret_next = s->looks[i].when;
