@@ -321,37 +321,6 @@ static void test_no_answer(void **state)
 	decoder_stop();
 }
 
-/* How long it takes until a file is given up that does not answer. */
-static uint64_t time_given_up(void)
-{
-	uint64_t begun;
-
-	/* Each has an opener of its own. */
-	for (int fd = -1, turn = 0; fd < 0 && turn < 100; turn++) {
-		fd = opener_open("/etc/passwd", NULL);
-		if (fd >= 0)
-			(void)close(fd);
-	}
-	stop_opener();
-	begun = clock_monotonic_ns();
-	assert_int_equal(opener_open("/etc/passwd", NULL), -ETIMEDOUT);
-	return clock_monotonic_ns() - begun;
-}
-
-/* Some user's thousands of files of a server that hangs cost the time of a few. */
-static void test_no_answer_of_many(void **state)
-{
-	uint64_t first, last = 0;
-
-	(void)state;
-	start();
-	first = time_given_up();
-	for (int i = 0; i < 7; i++)
-		last = time_given_up();
-	assert_true(last < first / 4);
-	decoder_stop();
-}
-
 /* Descriptors that the profiler needs itself are not used up by what programs map. */
 static void test_spare_descriptors(void **state)
 {
@@ -551,7 +520,6 @@ int main(void)
 		cmocka_unit_test(test_debug_link_without_decoders),
 		cmocka_unit_test(test_named),
 		cmocka_unit_test(test_no_answer),
-		cmocka_unit_test(test_no_answer_of_many),
 		cmocka_unit_test(test_spare_descriptors),
 		cmocka_unit_test(test_headers_are_read),
 		cmocka_unit_test(test_no_answer_to_search),

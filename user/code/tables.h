@@ -109,6 +109,8 @@ struct code_map {
 	struct debug_options lines;
 	struct code_object **objects; /* the first is the main executable; they never move or go */
 	size_t n_objects;
+	uint64_t *deaf; /* devices whose file systems did not answer, which is waited for once */
+	size_t n_deaf;
 	size_t n_late_mains; /* of them, those that became executables after they were known */
 	const struct code_kernel *kernel; /* NULL: its functions are nobody's */
 	struct code_space *spaces;	  /* the first is always used */

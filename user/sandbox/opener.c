@@ -27,9 +27,6 @@
 
 #define NAME "coz-opener"
 #define MOST_AHEAD (1 << 20) /* of one table */
-#define MANY_LOST 6
-#define HASTE_NS \
-	(200 * NSEC_PER_MSEC) /* more than a process and a file system take that are well */
 
 struct request {
 	uint32_t size; /* of the path that follows */
@@ -46,7 +43,6 @@ static struct maker maker = {.control = -1};
 static struct {
 	pthread_mutex_t lock;
 	unsigned int answer_s;
-	uint64_t lost_ns; /* on file systems that did not answer */
 	struct made process;
 	bool *is_slow; /* by descriptor: of a file that opener_close does not close */
 	size_t n_slow;
@@ -133,23 +129,13 @@ int opener_start(unsigned int answer_s)
 void opener_stop(void)
 {
 	made_end(&opener.process);
-	opener.lost_ns = 0;
 	maker_stop(&maker);
-}
-
-/* Files that do not answer may be many, and somebody's purpose: in all they get the time of a few.
- */
-static uint64_t patience_ns(void)
-{
-	uint64_t usual = opener.answer_s * NSEC_PER_SEC;
-
-	return opener.lost_ns < MANY_LOST * usual ? usual : HASTE_NS;
 }
 
 static int ask(const char *path, const struct file_rights *as, struct opened_file *ret)
 {
 	struct request q = {.size = (uint32_t)strlen(path), .has_rights = as != NULL};
-	uint64_t begun = clock_monotonic_ns(), until = begun + patience_ns();
+	uint64_t until = clock_monotonic_ns() + opener.answer_s * NSEC_PER_SEC;
 	struct made *p = &opener.process;
 	struct answer a = {0};
 	int fd = -1, r = 0;
@@ -170,7 +156,6 @@ static int ask(const char *path, const struct file_rights *as, struct opened_fil
 		r = message_read_fd(p->fd, &a, sizeof(a), until, &fd, NULL);
 	if (r < 0) {
 		made_end(p);
-		opener.lost_ns += clock_monotonic_ns() - begun;
 		return r;
 	}
 	if (a.status < 0 && fd >= 0)

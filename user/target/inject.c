@@ -22,6 +22,8 @@
 	(3 * NSEC_PER_SEC) /* a payment takes 10 ms at most; who has the CPU meanwhile may be \
 			      others */
 
+#define LEAVE_LAST_NS (30 * NSEC_PER_SEC) /* less than who watches allows */
+
 static void pause_a_little(void)
 {
 	const struct timespec t = {.tv_nsec = BETWEEN_NS};
@@ -278,8 +280,8 @@ struct leaving {
 	bool mappings;	/* is it their turn, or the handler's? */
 	bool strangers; /* is it their turn? */
 	size_t found, failed;
-	pid_t last; /* that failed */
-	uint64_t until;
+	pid_t last;		 /* that failed */
+	uint64_t until, at_last; /* at_last: whatever comes, so that nobody is let go halfway */
 };
 
 /* Neither was it injected, nor is it the child of one that was. */
@@ -310,7 +312,7 @@ static int leave_one(pid_t pid, void *arg)
 
 	/* A process that cannot be stopped takes a second and a half, and somebody may have made a
 	 * thousand of them. */
-	if (x->failed && clock_monotonic_ns() > x->until)
+	if (clock_monotonic_ns() > (x->failed ? x->until : x->at_last))
 		return 1;
 	if (pid == getpid() || is_hung(x, pid) || is_stranger(x, pid) != x->strangers)
 		return 0;
@@ -345,7 +347,8 @@ int inject_leave(const struct inject_options *o, const struct inject_layout *kno
 	struct leaving x = {.o = o,
 			    .known = known,
 			    .n_known = n_known,
-			    .until = clock_monotonic_ns() + LEAVE_NS};
+			    .until = clock_monotonic_ns() + LEAVE_NS,
+			    .at_last = clock_monotonic_ns() + LEAVE_LAST_NS};
 
 	/* First everywhere the handler: a child that a process has meanwhile is as its parent was.
 	 */

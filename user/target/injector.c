@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/message.h"
 #include "shared/shim_abi.h"
@@ -32,6 +33,7 @@
  * not be let go: their registers and signals may be ours. */
 #define STUCK_MS 10000
 #define WORK_MS 45000
+#define LEAVE_NS (60 * NSEC_PER_SEC) /* until nobody is begun with any more */
 /* After our death the kernel takes its programs down, which takes it a moment; a signal that they
  * raise needs the handler. */
 #define AFTERMATH_NS 200000000
@@ -141,11 +143,13 @@ static void leave_all(struct server *s, struct answer *ret)
 {
 	const struct request q = {.what = ASK_LEAVE};
 
+	uint64_t until = clock_monotonic_ns() + LEAVE_NS;
 	struct inject_progress *p = s->o.progress;
 
 	*ret = (struct answer){.e = {""}};
 	/* Whom it does not get past is left out the next time. */
-	while (s->n && !have_worked(s, &q, -1, ret) && p->n_hung < INJECT_MAX_HUNG)
+	while (s->n && !have_worked(s, &q, -1, ret) && p->n_hung < INJECT_MAX_HUNG &&
+	       clock_monotonic_ns() < until)
 		p->hung[p->n_hung++] = p->at;
 }
 
