@@ -176,6 +176,10 @@ struct nsproxy {
 	struct time_namespace *time_ns;
 };
 
+struct uprobe_task {
+	void *active_uprobe;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	void *stack;
@@ -188,6 +192,7 @@ struct task_struct {
 	struct pid *thread_pid;
 	struct nsproxy *nsproxy;
 	struct seccomp seccomp;
+	struct uprobe_task *utask;
 	unsigned in_iowait : 1;
 };
 

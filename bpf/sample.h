@@ -161,12 +161,18 @@ static __always_inline u64 missed_switch_in(struct abi_cpu *c, struct task_struc
 }
 
 /* Is the thread in the kernel for the probe of a point? Until the kernel has seen to it, the
- * address is that behind the breakpoint, which has one byte. */
+ * address is that behind the breakpoint, which has one byte. After an instruction that it steps
+ * through elsewhere it is that of whatever comes next. */
 static __always_inline bool in_probe(const struct thread *t, struct task_struct *task)
 {
 	const struct pt_regs *regs = (const struct pt_regs *)bpf_task_pt_regs(task);
 
-	return t->visited_ip && regs->ip - t->visited_ip <= 1;
+	if (!t->visited_ip)
+		return false;
+	if (regs->ip - t->visited_ip <= 1)
+		return true;
+	return bpf_core_field_exists(task->utask) && task->utask &&
+	       bpf_core_field_exists(task->utask->active_uprobe) && task->utask->active_uprobe;
 }
 
 /* Whom the last sample found, on any CPU. */
