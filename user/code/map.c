@@ -139,7 +139,6 @@ void code_map_close(struct code_map *m)
 	for (size_t i = 0; i < m->n_objects; i++)
 		code_object_free(m->objects[i]);
 	free(m->objects);
-	free(m->deaf);
 	for (size_t i = 0; i < m->n_spaces; i++)
 		free(m->spaces[i].mappings);
 	free(m->spaces);

@@ -3,7 +3,6 @@
  * changed. */
 #include "code/private.h"
 
-#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/search.h"
@@ -28,24 +27,10 @@ static const struct code_mapping *known(const struct code_space *s, const struct
 		       : NULL;
 }
 
-static uint64_t device_of(const struct code_object *o)
-{
-	return (uint64_t)o->entry.dev_major << 32 | o->entry.dev_minor;
-}
-
-/* Files of a file system that does not answer may be many, and somebody's purpose. */
-static bool is_deaf(const struct code_map *m, const struct code_object *o)
-{
-	for (size_t i = 0; i < m->n_deaf; i++)
-		if (m->deaf[i] == device_of(o))
-			return true;
-	return false;
-}
-
 /* Libraries out of scope are looked at once and closed again: a program may have more of them than
  * we may have files open. */
-static const struct elf_object *open_passing(struct code_map *m, const struct code_object *o,
-					     const struct code_mapping *p, struct elf_object **ret)
+static const struct elf_object *open_passing(struct code_object *o, const struct code_mapping *p,
+					     struct elf_object **ret)
 {
 	struct map_entry entry = o->entry;
 	_cleanup_free_ char *path = NULL;
@@ -55,10 +40,9 @@ static const struct elf_object *open_passing(struct code_map *m, const struct co
 	entry.offset = p->offset;
 	if (!o->pid)
 		return elf_object_open_named(NULL, entry.path, ret, NULL) == 0 ? *ret : NULL;
-	if (is_deaf(m, o) || map_entry_open_path(o->pid, &entry, &path, NULL) < 0)
+	if (o->no_answer || map_entry_open_path(o->pid, &entry, &path, NULL) < 0)
 		return NULL;
-	if (elf_object_open(path, ret, NULL) == -ETIMEDOUT && array_room(m->deaf, m->n_deaf) == 0)
-		m->deaf[m->n_deaf++] = device_of(o);
+	o->no_answer = elf_object_open(path, ret, NULL) == -ETIMEDOUT;
 	return *ret;
 }
 
@@ -79,7 +63,7 @@ static int place(struct code_map *m, const struct code_space *s, struct code_map
 	p->is_late = clock_monotonic_ns() > until;
 	if (p->is_late)
 		return 0;
-	elf = o->in_scope || o->elf ? code_object_elf(o, NULL) : open_passing(m, o, p, &passing);
+	elf = o->in_scope || o->elf ? code_object_elf(o, NULL) : open_passing(o, p, &passing);
 	if (!elf)
 		return 0;
 	p->placed = elf_object_mapping_bias(elf, p->start, p->offset, &p->bias) == 0;

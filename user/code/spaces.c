@@ -155,7 +155,7 @@ int code_map_add_main(struct code_map *m, pid_t pid, struct error *e)
 	const struct map_entry *linked;
 	struct code_object *o;
 	char link[PROC_PATH];
-	size_t i;
+	size_t i, known;
 	int r;
 
 	path = malloc(PATH_MAX);
@@ -171,6 +171,7 @@ int code_map_add_main(struct code_map *m, pid_t pid, struct error *e)
 		entry = *linked;
 	/* Opened by the link for as long as the process lives, which is now; the descriptor is
 	 * kept. */
+	known = m->n_objects;
 	i = code_map_find_object(m, &entry, pid);
 	if (i == SIZE_MAX)
 		return fail(e, ENOMEM, "too many executables and libraries");
@@ -189,9 +190,15 @@ int code_map_add_main(struct code_map *m, pid_t pid, struct error *e)
 		if (o->elf)
 			elf_object_set_called(o->elf, o->entry.path);
 	}
-	/* A library that somebody executes is everybody's all the same. */
-	if (o->elf && library_is_one(o->elf)) {
+	/* A library that somebody executes is everybody's all the same; and who has ended meanwhile
+	 * says nothing of a file that others have mapped. */
+	if (o->elf ? library_is_one(o->elf) : i < known) {
 		code_map_let_go(m, i);
+		if (!o->elf) {
+			o->elf_tried = false;
+			free(o->why);
+			o->why = NULL;
+		}
 		return 0;
 	}
 	o->is_main = true;

@@ -43,6 +43,7 @@ struct code_object {
 	struct elf_object *elf;			  /* NULL: not opened yet, or it cannot be */
 	struct code_shown *shown;  /* of functions that were asked for; the key is @addr */
 	char *why;		   /* it cannot be opened */
+	bool no_answer;		   /* its file system did not answer, which is waited for once */
 	struct line_table *lines;  /* NULL: not opened yet, or there are none */
 	char *why_no_lines;	   /* then the reason */
 	struct elf_object *strict; /* see code_map_strict; NULL: not asked for */
@@ -109,8 +110,6 @@ struct code_map {
 	struct debug_options lines;
 	struct code_object **objects; /* the first is the main executable; they never move or go */
 	size_t n_objects;
-	uint64_t *deaf; /* devices whose file systems did not answer, which is waited for once */
-	size_t n_deaf;
 	size_t n_late_mains; /* of them, those that became executables after they were known */
 	const struct code_kernel *kernel; /* NULL: its functions are nobody's */
 	struct code_space *spaces;	  /* the first is always used */

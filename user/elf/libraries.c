@@ -49,9 +49,29 @@ static int is_there(const char *text, void *arg)
 	return 1;
 }
 
+/* Has its dynamic section this flag among DT_FLAGS_1? */
+static bool has_flag(const struct elf_object *o, uint64_t flag)
+{
+	GElf_Shdr h;
+	Elf_Data *d =
+		elf_object_linked_section(o, SHT_DYNAMIC, MAX_ENTRIES * sizeof(Elf64_Dyn), &h);
+	GElf_Dyn dyn;
+
+	for (int i = 0; d && i < MAX_ENTRIES && gelf_getdyn(d, i, &dyn) && dyn.d_tag != DT_NULL;
+	     i++)
+		if (dyn.d_tag == DT_FLAGS_1)
+			return dyn.d_un.d_val & flag;
+	return false;
+}
+
 bool library_is_one(const struct elf_object *o)
 {
-	return each_dynamic(o, DT_SONAME, is_there, NULL) == 1;
+	GElf_Ehdr h;
+
+	if (!gelf_getehdr(o->elf, &h) || h.e_type != ET_DYN)
+		return false;
+	return each_dynamic(o, DT_SONAME, is_there, NULL) == 1 ||
+	       (!elf_object_is_dynamic(o) && !has_flag(o, DF_1_PIE));
 }
 
 struct search {

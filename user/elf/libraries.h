@@ -15,8 +15,9 @@ char *library_find(const struct elf_object *main, const char *name);
  * at non-zero and returns it. -ENOMEM. */
 int library_each_needed(const struct elf_object *main,
 			int (*cb)(const struct elf_object *library, void *arg), void *arg);
-/* Is the file a library, by its name for programs that are linked with it (DT_SONAME)? Also one
- * that can be executed, as the C library can. */
+/* Is the file a library or a module, and no program? Also one that can be executed, as the C
+ * library can: it has a name for programs that are linked with it (DT_SONAME), or neither a dynamic
+ * linker nor the flag of a program that needs none (DF_1_PIE). */
 bool library_is_one(const struct elf_object *o);
 /* Can the program load libraries while it runs, by dlopen of its own or of a library's? */
 bool library_can_come(const struct elf_object *main);

@@ -23,6 +23,8 @@
 #define NOT_LOADED_NS (1 * NSEC_PER_SEC)
 /* How long points are looked for at a time while the run goes on: signals are to be heard. */
 #define REFRESH_NS (1 * NSEC_PER_SEC)
+/* ... and before it, when they are not yet. */
+#define FIRST_NS (60 * NSEC_PER_SEC)
 
 /* Can a library that is not there yet be in scope? */
 static bool expects_libraries(const struct run *r)
@@ -393,7 +395,7 @@ static int say_shared_line(struct run *r, struct run_point *x, const struct poin
 	return err;
 }
 
-static int add_point(struct run *r, struct run_point *x, const struct point_spec *p,
+static int add_point(struct run *r, struct run_point *x, const struct point_spec *p, uint64_t until,
 		     struct error *e)
 {
 	int err = points_add(session_points(r->session), p->name, &x->index, e);
@@ -403,7 +405,7 @@ static int add_point(struct run *r, struct run_point *x, const struct point_spec
 	if (err < 0)
 		return err;
 	return kinds[p->kind].add ? kinds[p->kind].add(r, x->index, p, e)
-				  : attach_to_new(r, x, p, UINT64_MAX, e);
+				  : attach_to_new(r, x, p, until, e);
 }
 
 /* A latency point is two points like any other, which the session then makes one. */
@@ -422,13 +424,14 @@ static int pair_points(struct run *r, struct error *e)
 
 int run_add_points(struct run *r, struct error *e)
 {
+	uint64_t until = clock_monotonic_ns() + FIRST_NS;
 	int err = 0;
 
 	r->points = calloc(r->options.n_points + 1, sizeof(*r->points));
 	if (!r->points)
 		return fail(e, ENOMEM, "out of memory");
 	for (size_t i = 0; err == 0 && i < r->options.n_points; i++)
-		err = add_point(r, &r->points[i], &r->options.points[i], e);
+		err = add_point(r, &r->points[i], &r->options.points[i], until, e);
 	return err < 0 ? err : pair_points(r, e);
 }
 
@@ -452,7 +455,7 @@ int run_require_points(struct run *r, struct error *e)
 
 void run_refresh_points(struct run *r, bool all)
 {
-	uint64_t until = all ? UINT64_MAX : clock_monotonic_ns() + REFRESH_NS;
+	uint64_t until = clock_monotonic_ns() + (all ? FIRST_NS : REFRESH_NS);
 
 	for (size_t i = 0; r->points && i < r->options.n_points; i++) {
 		struct error e = {0};

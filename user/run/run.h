@@ -215,8 +215,8 @@ int run_add_points(struct run *r, struct error *e);
 void run_free_points(struct run *r);
 /* Of processes that run: fails if a point has no place in any of their executables. */
 int run_require_points(struct run *r, struct error *e);
-/* Attaches what has been mapped since. What is wrong with it is said on stderr, once. @all: however
- * long it takes; else what takes longer than a second is left to the next call. */
+/* Attaches what has been mapped since. What is wrong with it is said on stderr, once. @all: for a
+ * minute at most, else for a second; what is left is for the next call. */
 void run_refresh_points(struct run *r, bool all);
 /* Once, when the program has run for a while: says on stderr which files that points name are not
  * loaded yet. */

@@ -27,6 +27,7 @@
 
 #define NAME "coz-opener"
 #define MOST_AHEAD (1 << 20) /* of one table */
+#define MOST_TABLES 64	     /* more than a program has; who made the file decides how many */
 
 struct request {
 	uint32_t size; /* of the path that follows */
@@ -68,7 +69,7 @@ static void read_headers(int fd)
 			read_ahead(fd, at, MOST_AHEAD);
 		return;
 	}
-	for (uint64_t i = 0; i < h.e_phnum; i++)
+	for (uint64_t i = 0; i < h.e_phnum && i < MOST_TABLES; i++)
 		if (pread(fd, &p, sizeof(p), (off_t)(h.e_phoff + i * sizeof(p))) == sizeof(p) &&
 		    (p.p_type == PT_INTERP || p.p_type == PT_NOTE))
 			read_ahead(fd, p.p_offset, p.p_filesz);

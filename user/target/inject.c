@@ -312,8 +312,10 @@ static int leave_one(pid_t pid, void *arg)
 
 	/* A process that cannot be stopped takes a second and a half, and somebody may have made a
 	 * thousand of them. */
-	if (clock_monotonic_ns() > (x->failed ? x->until : x->at_last))
+	if (clock_monotonic_ns() > (x->failed ? x->until : x->at_last)) {
+		x->last = x->last ? x->last : pid;
 		return 1;
+	}
 	if (pid == getpid() || is_hung(x, pid) || is_stranger(x, pid) != x->strangers)
 		return 0;
 	x->o->progress->at = pid;
