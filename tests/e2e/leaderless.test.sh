@@ -65,7 +65,7 @@ done
 plugin=$(echo "$programs"/*plugin.so)
 rm -f -- "$profile" gate
 mkfifo gate
-"$programs/leaderless" 500 0.1 "$(lasting 4)" "$plugin" <gate >out &
+"$programs/leaderless" 500 1 "$(lasting 4)" "$plugin" <gate >out &
 target=$!
 exec {open}>gate
 timeout -k 5 "$limit" "$COZBPF" attach "$target" -q --no-report -o "$profile" --follow exec -p progress -p "$(basename "$plugin"):plugin_work" >said 2>complaint {open}>&- &
