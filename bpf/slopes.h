@@ -115,7 +115,8 @@ static __always_inline u64 slope_ticks(struct abi_vectors *v, u64 distance, u64 
 	return distance - own;
 }
 
-/* A tick in a probe of ours: each visit counts what the probe takes, so no place gets it. */
+/* A tick in the probe of a point. The visit's calibrated cost includes that time, so no place gets
+ * it. */
 static __always_inline void slope_probed(struct abi_vectors *v, u64 distance, u64 begun)
 {
 	slope_enter(v);

@@ -74,45 +74,46 @@ int __wrap_setsockopt(int fd, int level, int name, const void *value, socklen_t 
 				   : __real_setsockopt(fd, level, name, value, size);
 }
 
-static void waits_for_nobody_for_ever(void **state)
+/* Starts one and returns what injector_enter says of this process. */
+static int start_and_enter(struct injector **ret, struct error *e)
 {
 	const struct injector_options o = {
 		.image = shim_blob_image, .size = shim_blob_image_size, .signo = SIGRTMAX - 4};
-	int pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
-	struct injector *i;
+	int pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0), r;
 	struct injected got;
+
+	assert_true(pidfd >= 0);
+	assert_int_equal(injector_start(&o, ret, e), 0);
+	r = injector_enter(*ret, getpid(), pidfd, &got, e);
+	(void)close(pidfd);
+	return r;
+}
+
+static void waits_for_nobody_for_ever(void **state)
+{
+	struct injector *i;
 	struct error e = {""};
 
 	(void)state;
-	assert_true(pidfd >= 0);
 	(void)alarm(TOO_LONG_S);
-	assert_int_equal(injector_start(&o, &i, &e), 0);
-	assert_int_equal(injector_enter(i, getpid(), pidfd, &got, &e), -EIO);
+	assert_int_equal(start_and_enter(&i, &e), -EIO);
 	assert_int_equal(__real_kill(ours->server, SIGSTOP), 0);
 	assert_int_equal(injector_stop(i, &e), -EPIPE);
 	(void)alarm(0);
-	(void)close(pidfd);
 }
 
 /* Of a process that gets the CPU now and then a step takes long: it must not be let go before its
  * registers are its own again. */
 static void leaves_nobody_halfway(void **state)
 {
-	const struct injector_options o = {
-		.image = shim_blob_image, .size = shim_blob_image_size, .signo = SIGRTMAX - 4};
-	int pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	struct injector *i;
-	struct injected got;
 	struct error e = {""};
 
 	(void)state;
-	assert_true(pidfd >= 0);
 	ours->gets_on = true;
-	assert_int_equal(injector_start(&o, &i, &e), 0);
-	assert_int_equal(injector_enter(i, getpid(), pidfd, &got, &e), 0);
+	assert_int_equal(start_and_enter(&i, &e), 0);
 	ours->gets_on = false;
 	(void)injector_stop(i, &e);
-	(void)close(pidfd);
 }
 
 static int end_them(void **state)

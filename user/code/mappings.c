@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How long what is new to a process is looked at, at a time: its files may be many, and slow. */
+/* Time of one look for the files that are new to a process: they may be many, and slow. */
 #define LOOK_NS (10 * NSEC_PER_SEC)
 
 /* What an earlier refresh found out about the same mapping. */
@@ -46,7 +46,7 @@ static const struct elf_object *open_passing(struct code_object *o, const struct
 	return *ret;
 }
 
-/* @until: when what is not known yet is left to the next look, on the monotonic clock. */
+/* @until: time of the monotonic clock from which on new mappings are left to the next look. */
 static int place(struct code_map *m, const struct code_space *s, struct code_mapping *p,
 		 uint64_t until)
 {

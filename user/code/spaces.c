@@ -2,10 +2,10 @@
 /* Several processes in one map: each has mapped the objects elsewhere, and each has a main
  * executable. */
 #include "code/private.h"
-#include "elf/libraries.h"
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "elf/libraries.h"
 #include "base/proc.h"
 #include "target/launch.h"
 #include "target/process.h"
@@ -190,8 +190,9 @@ int code_map_add_main(struct code_map *m, pid_t pid, struct error *e)
 		if (o->elf)
 			elf_object_set_called(o->elf, o->entry.path);
 	}
-	/* A library that somebody executes is everybody's all the same; and who has ended meanwhile
-	 * says nothing of a file that others have mapped. */
+	/* A library stays a library for all processes that have it mapped, although this one
+	 * executes it. An open that failed says nothing of a file that others have mapped: the
+	 * process may have ended meanwhile. */
 	if (o->elf ? library_is_one(o->elf) : i < known) {
 		code_map_let_go(m, i);
 		if (!o->elf) {

@@ -43,7 +43,7 @@ struct code_object {
 	struct elf_object *elf;			  /* NULL: not opened yet, or it cannot be */
 	struct code_shown *shown;  /* of functions that were asked for; the key is @addr */
 	char *why;		   /* it cannot be opened */
-	bool no_answer;		   /* its file system did not answer, which is waited for once */
+	bool no_answer;		   /* its file system did not answer; it is not asked again */
 	struct line_table *lines;  /* NULL: not opened yet, or there are none */
 	char *why_no_lines;	   /* then the reason */
 	struct elf_object *strict; /* see code_map_strict; NULL: not asked for */
@@ -73,7 +73,7 @@ struct code_mapping {
 	uint64_t start, end, offset;
 	uint64_t bias;
 	bool placed;  /* the bias is known */
-	bool is_late; /* there was no time for it */
+	bool is_late; /* not looked at yet: the look before had no time left */
 	bool is_copy; /* of the file's code: what the process maps there is of no file's (struct
 			 map_copy) */
 	size_t object;
@@ -84,7 +84,7 @@ struct code_space {
 	struct code_mapping *mappings; /* by start; NULL: not read yet */
 	size_t n, n_copies; /* n_copies: of the process, whether or not they belong to an object */
 	bool used;
-	bool is_late; /* some of them are */
+	bool is_late; /* at least one mapping is */
 };
 
 struct code_function {
@@ -110,7 +110,7 @@ struct code_map {
 	struct debug_options lines;
 	struct code_object **objects; /* the first is the main executable; they never move or go */
 	size_t n_objects;
-	size_t n_late_mains; /* of them, those that became executables after they were known */
+	size_t n_late_mains; /* of them, the executables that code_map_add_main found */
 	const struct code_kernel *kernel; /* NULL: its functions are nobody's */
 	struct code_space *spaces;	  /* the first is always used */
 	size_t n_spaces;

@@ -182,9 +182,10 @@ static void look_for_code(struct loop *l, uint64_t now)
 	struct run *r = l->run;
 	bool changed;
 
-	if (!r->scope)
-		run_refresh_points(r, false);
-	if (r->scope || now < l->maps_ns)
+	if (r->scope)
+		return;
+	run_refresh_points(r, false);
+	if (now < l->maps_ns)
 		return;
 	l->maps_ns = now + l->maps_wait_ns;
 	if (l->maps_wait_ns < MAPS_EVERY_NS && !l->maps_wanted)

@@ -21,9 +21,9 @@
 /* How long a program, or what it starts, may take to load a file that a point names before we say
  * that it has not. */
 #define NOT_LOADED_NS (1 * NSEC_PER_SEC)
-/* How long points are looked for at a time while the run goes on: signals are to be heard. */
+/* Time for the points in each pass of the loop, between which signals are heard. */
 #define REFRESH_NS (1 * NSEC_PER_SEC)
-/* ... and before it, when they are not yet. */
+/* Time for the points at the start, when signals are not heard yet. */
 #define FIRST_NS (60 * NSEC_PER_SEC)
 
 /* Can a library that is not there yet be in scope? */
@@ -339,8 +339,8 @@ static int attach_to_object(struct run *r, struct run_point *x, const struct poi
 }
 
 /* Attaches the point to the objects that are new since the last time; an executable may have been
- * known as a file that is mapped before. @until: when what is left is for the next time, on the
- * monotonic clock. */
+ * known as a file that is mapped before. @until: time of
+ * the monotonic clock from which on the rest is left to the next call. */
 static int attach_to_new(struct run *r, struct run_point *x, const struct point_spec *p,
 			 uint64_t until, struct error *e)
 {

@@ -129,8 +129,8 @@ static int take_execs(struct run *r, uint64_t now, struct error *e)
 	return err == 0 && any ? settle_left_out(r, e) : err;
 }
 
-/* Before a look: the executable of a process whose exec has not been read yet would be taken for a
- * library. */
+/* To be called before a look. Otherwise the executable of a process whose exec has not been read
+ * yet would be taken for a library. */
 static int read_new_execs(struct run *r, struct error *e)
 {
 	struct pollfd p = {.fd = session_execs_fd(r->session), .events = POLLIN};
@@ -156,7 +156,7 @@ static int due_looks(struct run *r, uint64_t now, struct error *e)
 	uint64_t until = clock_monotonic_ns() + STEP_NS;
 	int err = 0;
 
-	/* Who has waited longest comes first: others can be due again and again. */
+	/* The process that has waited longest comes first: others can be due again and again. */
 	while (err == 0 && clock_monotonic_ns() < until && first_due(s, now)) {
 		struct look *l;
 

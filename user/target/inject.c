@@ -22,7 +22,7 @@
 	(3 * NSEC_PER_SEC) /* a payment takes 10 ms at most; who has the CPU meanwhile may be \
 			      others */
 
-#define LEAVE_LAST_NS (30 * NSEC_PER_SEC) /* less than who watches allows */
+#define LEAVE_LAST_NS (30 * NSEC_PER_SEC) /* less than the watching process allows */
 
 static void pause_a_little(void)
 {

@@ -26,13 +26,13 @@ struct inject_options {
 	struct inject_progress *progress;
 };
 
-/* For who watches this process: a program can have a look at its memory take for ever (a file
- * system of its own), which only our end ends. */
+/* Shared with the process that watches this one. A program can make a read of its memory take for
+ * ever (by a file system of its own); then this process has to be killed. */
 #define INJECT_MAX_HUNG 4
 struct inject_progress {
-	volatile uint64_t steps;     /* rises as long as it gets on */
-	volatile pid_t at;	     /* whom inject_leave looks at */
-	pid_t hung[INJECT_MAX_HUNG]; /* whom it leaves alone */
+	volatile uint64_t steps;     /* rises with each step that is done */
+	volatile pid_t at;	     /* the process that inject_leave looks at */
+	pid_t hung[INJECT_MAX_HUNG]; /* processes that it leaves alone */
 	size_t n_hung;
 };
 

@@ -28,12 +28,12 @@
 #include <unistd.h>
 
 #define PATIENCE_S 120 /* with the other side: longer than it may take */
-/* A worker that gets no further for so long is given up; so is one that takes so long in all, which
- * is more than threads take that get the CPU for a moment only now and then. Until then they must
- * not be let go: their registers and signals may be ours. */
+/* A worker is given up when it makes no step for STUCK_MS, or takes WORK_MS in all, which is more
+ * than a thread needs that seldom gets the CPU. To give it up earlier would let a thread go on with
+ * our registers, or with its signals blocked. */
 #define STUCK_MS 10000
 #define WORK_MS 45000
-#define LEAVE_NS (60 * NSEC_PER_SEC) /* until nobody is begun with any more */
+#define LEAVE_ALL_NS (60 * NSEC_PER_SEC) /* no attempt begins later */
 /* After our death the kernel takes its programs down, which takes it a moment; a signal that they
  * raise needs the handler. */
 #define AFTERMATH_NS 200000000
@@ -142,12 +142,11 @@ static int remember(struct server *s, const struct inject_layout *l)
 static void leave_all(struct server *s, struct answer *ret)
 {
 	const struct request q = {.what = ASK_LEAVE};
-
-	uint64_t until = clock_monotonic_ns() + LEAVE_NS;
+	uint64_t until = clock_monotonic_ns() + LEAVE_ALL_NS;
 	struct inject_progress *p = s->o.progress;
 
 	*ret = (struct answer){.e = {""}};
-	/* Whom it does not get past is left out the next time. */
+	/* A process in which the worker got stuck is left out of the next attempt. */
 	while (s->n && !have_worked(s, &q, -1, ret) && p->n_hung < INJECT_MAX_HUNG &&
 	       clock_monotonic_ns() < until)
 		p->hung[p->n_hung++] = p->at;

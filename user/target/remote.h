@@ -26,8 +26,8 @@ struct remote {
 	bool calling;		      /* stopped in one of our system calls */
 };
 
-/* What is stopped and what became of it is counted in *@steps from now on: who watches this process
- * sees whether it gets on. NULL: nowhere. */
+/* From now on each change of state of a traced thread is counted in *@steps, by which a watching
+ * process sees progress. NULL: not counted. */
 void remote_count_steps(volatile uint64_t *steps);
 /* Stops thread @tid of process @pid, which is that of @pidfd if that is not negative. -ESRCH: there
  * is no such thread; -EPERM: not allowed, or traced already; -ENOEXEC: it runs 32-bit code;
