@@ -149,6 +149,52 @@ done
 if [[ $(readlink "/proc/$victim/exe") = */steady ]]; then
 	attached -d 2
 	refusal 'FUSE of another user below an overlay: attach says so' 'FUSE.*allow_other' $?
+	kill -KILL "$victim"
+	wait "$victim" 2>/dev/null
 else
 	printf 'skip an overlay over FUSE in a user namespace: it cannot be mounted: %s\n' "$(head -n 1 complaint)"
 fi
+
+# Its files' attributes can be in memory, so that it looks like one over a disk (Linux 6.16 and later).
+mkdir meta
+# shellcheck disable=SC2016 # for the inner shell
+unshare --user --map-root-user --mount bash -c '
+	"$1/fuse" files mounted &
+	mount -t tmpfs tmpfs meta && : >meta/steady && chmod 755 meta/steady && truncate -s "$(stat -c %s files/steady)" meta/steady &&
+		python3 -c "import os
+os.setxattr(\"meta/steady\", \"user.overlay.metacopy\", b\"\")
+os.setxattr(\"meta/steady\", \"user.overlay.redirect\", b\"/steady\")" || exit
+	until grep -qF " $PWD/mounted " /proc/self/mountinfo; do sleep 0.1; done
+	mount -t overlay overlay overlaid -o userxattr,lowerdir=meta::mounted && exec overlaid/steady 60' _ "$programs" >/dev/null 2>complaint &
+victim=$!
+for _ in {1..50}; do
+	[[ $(readlink "/proc/$victim/exe") != */steady ]] || break
+	sleep 0.1
+done
+if [[ $(readlink "/proc/$victim/exe") = */steady ]]; then
+	attached -d 2
+	refusal 'FUSE below an overlay with attributes in memory: attach says so' 'FUSE.*allow_other' $?
+else
+	printf 'skip an overlay of data alone over FUSE: it cannot be mounted: %s\n' "$(head -n 1 complaint)"
+fi
+
+# As rootless containers have it.
+kill -KILL "$victim" 2>/dev/null
+wait "$victim" 2>/dev/null
+case $(stat -f -c %T files) in
+tmpfs | overlayfs) printf 'skip an overlay over a disk in a user namespace: the build directory is not on a disk\n' ;;
+*)
+	# shellcheck disable=SC2016 # for the inner shell
+	unshare --user --map-root-user --mount bash -c '
+		mount -t overlay overlay overlaid -o lowerdir=files:empty && exec overlaid/steady 60' >/dev/null 2>complaint &
+	victim=$!
+	for _ in {1..50}; do
+		[[ $(readlink "/proc/$victim/exe") != */steady ]] || break
+		sleep 0.1
+	done
+	why=
+	attached -d 2 --experiment 200 || why=" status $?;"
+	grep -q 'steady.c:[0-9]' "$profile" 2>/dev/null || why+=' no line of the program in the profile;'
+	verdict 'an overlay over a disk in a user namespace: attach' "$why" complaint
+	;;
+esac

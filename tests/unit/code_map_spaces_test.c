@@ -3,6 +3,8 @@
 #include "code/map.h"
 #include "code/private.h"
 
+#include "base/clock.h"
+
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -78,6 +80,46 @@ static bool any_in_scope(const struct code_object *o)
 	return false;
 }
 
+/* @path: of mkstemp. */
+static void copy_ourselves(char *path)
+{
+	int fd = mkstemp(path), self = open("/proc/self/exe", O_RDONLY);
+
+	assert_true(fd >= 0 && self >= 0);
+	while (sendfile(fd, self, NULL, 1 << 20) > 0)
+		;
+	assert_int_equal(fchmod(fd, 0700), 0);
+	(void)close(fd);
+	(void)close(self);
+}
+
+/* Executes @path with the @word, and returns when it does so. */
+static pid_t execute(const char *path, const char *word)
+{
+	int executed[2];
+	pid_t pid;
+	char c;
+
+	assert_int_equal(pipe2(executed, O_CLOEXEC), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		(void)execl(path, path, word, NULL);
+		_exit(1);
+	}
+	(void)close(executed[1]);
+	assert_int_equal(read(executed[0], &c, 1), 0);
+	(void)close(executed[0]);
+	return pid;
+}
+
+static void end(pid_t pid)
+{
+	(void)kill(pid, SIGKILL);
+	(void)waitpid(pid, NULL, 0);
+}
+
 /* A process whose mappings are read before it is known what it executes: its executable looks like
  * a library first. */
 static void test_main_seen_late(void **state)
@@ -87,28 +129,11 @@ static void test_main_seen_late(void **state)
 	const struct code_object *o;
 	size_t space, objects, version;
 	bool changed = false;
-	int executed[2], fd = mkstemp(path), self = open("/proc/self/exe", O_RDONLY);
 	pid_t pid;
-	char c;
 
 	(void)state;
-	assert_true(fd >= 0 && self >= 0);
-	while (sendfile(fd, self, NULL, 1 << 20) > 0)
-		;
-	assert_int_equal(fchmod(fd, 0700), 0);
-	(void)close(fd);
-	(void)close(self);
-	assert_int_equal(pipe2(executed, O_CLOEXEC), 0);
-	pid = fork();
-	assert_true(pid >= 0);
-	if (pid == 0) {
-		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-		(void)execl(path, path, "wait", NULL);
-		_exit(1);
-	}
-	(void)close(executed[1]);
-	assert_int_equal(read(executed[0], &c, 1), 0);
-	(void)close(executed[0]);
+	copy_ourselves(path);
+	pid = execute(path, "wait");
 	assert_int_equal(code_map_add_space(m, &space), 0);
 	objects = code_map_count(m);
 	assert_int_equal(code_map_refresh_space(m, space, pid, &changed, NULL), 0);
@@ -129,17 +154,111 @@ static void test_main_seen_late(void **state)
 	changed = false;
 	assert_int_equal(code_map_cut(m, &changed), 0);
 	assert_false(changed);
-	(void)kill(pid, SIGKILL);
-	(void)waitpid(pid, NULL, 0);
+	end(pid);
 	(void)unlink(path);
+	code_map_close(m);
+}
+
+/* Has the process a mapping of @path that is placed? */
+static bool is_placed(struct code_map *m, pid_t pid, const char *path)
+{
+	bool changed, placed = false;
+	size_t space;
+
+	assert_int_equal(code_map_add_space(m, &space), 0);
+	assert_int_equal(code_map_refresh_space(m, space, pid, &changed, NULL), 0);
+	for (size_t i = 0; i < m->spaces[space].n; i++) {
+		const struct code_mapping *k = &m->spaces[space].mappings[i];
+
+		placed |= k->placed && !strcmp(m->objects[k->object]->entry.path, path);
+	}
+	return placed;
+}
+
+/* The first process that has a file mapped is not the last. */
+static void test_first_has_ended(void **state)
+{
+	char path[] = "/tmp/code_map_XXXXXX";
+	struct code_map *m = open_map(&(struct code_scope){0});
+	pid_t first, second;
+
+	(void)state;
+	copy_ourselves(path);
+	first = execute(path, "wait");
+	assert_true(is_placed(m, first, path));
+	end(first);
+	second = execute(path, "wait");
+	assert_true(is_placed(m, second, path));
+	end(second);
+	(void)unlink(path);
+	code_map_close(m);
+}
+
+/* A process that ends while its executable is looked at says nothing of it to the next one. */
+static void test_ends_when_looked_at(void **state)
+{
+	char path[] = "/tmp/code_map_XXXXXX";
+
+	(void)state;
+	copy_ourselves(path);
+	for (int i = 0; i < 100; i++) {
+		struct code_map *m = open_map(&(struct code_scope){0});
+		pid_t pid = execute(path, "wait"), killer = fork();
+
+		if (killer == 0) {
+			uint64_t until = clock_monotonic_ns() + (uint64_t)i * 5 * NSEC_PER_USEC;
+
+			while (clock_monotonic_ns() < until)
+				;
+			(void)kill(pid, SIGKILL);
+			_exit(0);
+		}
+		(void)code_map_add_main(m, pid, NULL);
+		for (size_t k = 1; k < m->n_objects; k++)
+			assert_true(!m->objects[k]->is_main || m->objects[k]->elf);
+		(void)waitpid(killer, NULL, 0);
+		end(pid);
+		if (i == 99) {
+			pid = execute(path, "wait");
+			assert_int_equal(code_map_add_main(m, pid, NULL), 0);
+			assert_true(is_placed(m, pid, path));
+			end(pid);
+		}
+		code_map_close(m);
+	}
+	(void)unlink(path);
+}
+
+/* Files of one name and number on two devices are two; and who fills the table is told of. */
+static void test_objects(void **state)
+{
+	struct map_entry p = {
+		.path = (char *)(uintptr_t) "/one", .start = 4096, .end = 8192, .inode = 5};
+	struct code_map *m = open_map(&(struct code_scope){0});
+	size_t at;
+
+	(void)state;
+	at = code_map_find_object(m, &p, 1);
+	assert_int_equal(code_map_find_object(m, &p, 2), at);
+	p.dev_minor = 1;
+	assert_int_equal(code_map_find_object(m, &p, 2), at + 1);
+	while (m->n_objects < CODE_MAX_OBJECTS) {
+		p.inode++;
+		assert_true(code_object_add(m, &p, 1));
+	}
+	assert_int_equal(m->n_surplus, 0);
+	p.inode++;
+	assert_int_equal(code_map_find_object(m, &p, 1), SIZE_MAX);
+	assert_int_equal(m->n_surplus, 1);
 	code_map_close(m);
 }
 
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_spaces),
-		cmocka_unit_test(test_main_seen_late),
+		cmocka_unit_test(test_spaces),		cmocka_unit_test(test_main_seen_late),
+		cmocka_unit_test(test_first_has_ended), cmocka_unit_test(test_ends_when_looked_at),
+		cmocka_unit_test(test_objects),
 	};
 
 	if (argc > 1 && strcmp(argv[1], "wait") == 0)

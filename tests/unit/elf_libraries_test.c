@@ -176,6 +176,39 @@ static void test_libraries_that_execute(void **state)
 	elf_object_close(o);
 }
 
+/* The flag of a position-independent program counts, whatever else the file says; and what says
+ * nothing is a program. */
+static void test_programs_with_names(void **state)
+{
+	Elf64_Dyn dynamic[2] = {{.d_tag = DT_SONAME, .d_un.d_val = 1},
+				{.d_tag = DT_FLAGS_1, .d_un.d_val = DF_1_NOW}};
+	const Elf64_Half shared = ET_DYN;
+	const struct forged_section sections[] = {
+		{".text", "\x90", {.sh_type = SHT_PROGBITS, .sh_size = 1}},
+		{".dynamic",
+		 dynamic,
+		 {.sh_type = SHT_DYNAMIC,
+		  .sh_size = sizeof(dynamic),
+		  .sh_link = 3,
+		  .sh_entsize = sizeof(*dynamic)}},
+		{".dynstr", "\0name", {.sh_type = SHT_STRTAB, .sh_size = 6}},
+	};
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		_cleanup_elf_object_ struct elf_object *o = NULL;
+		_cleanup_close_ int fd = -1;
+		char path[64];
+
+		dynamic[1].d_un.d_val = i == 1 ? DF_1_PIE : DF_1_NOW;
+		fd = forge_elf(sections, i == 2 ? 1 : 3, 0, path);
+		assert_int_equal(pwrite(fd, &shared, sizeof(shared), offsetof(Elf64_Ehdr, e_type)),
+				 sizeof(shared));
+		assert_int_equal(elf_object_open(path, &o, NULL), 0);
+		assert_int_equal(library_is_one(o), i == 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -183,6 +216,7 @@ int main(void)
 		cmocka_unit_test(test_all_opens),
 		cmocka_unit_test(test_long_names),
 		cmocka_unit_test(test_libraries_that_execute),
+		cmocka_unit_test(test_programs_with_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,11 +6,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/fiemap.h>
+#include <linux/fs.h>
 #include <linux/magic.h>
+#include <linux/nsfs.h>
 #include <linux/openat2.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/fsuid.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -67,28 +71,63 @@ static bool says_nothing(int fd)
 	       !(x.stx_attributes_mask & (STATX_ATTR_NODUMP | STATX_ATTR_COMPRESSED));
 }
 
-/* Does our own mount namespace have the mount that it is on? */
-static bool is_mounted_here(int fd)
+/* Has it a place on a disk? An overlay asks what it lies over, and FUSE has no answer. */
+static bool is_on_disk(int fd)
 {
-	_cleanup_fclose_ FILE *f = fopen("/proc/self/mountinfo", "re");
+	struct fiemap places = {.fm_length = FIEMAP_MAX_OFFSET};
+
+	return ioctl(fd, FS_IOC_FIEMAP, &places) == 0;
+}
+
+static bool has_mount(const char *mountinfo, uint64_t id)
+{
+	_cleanup_fclose_ FILE *f = fopen(mountinfo, "re");
 	_cleanup_free_ char *line = NULL;
-	struct statx x;
 	size_t room = 0;
 
-	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &x) < 0)
-		return false;
 	while (f && getline(&line, &room, f) > 0)
-		if (strtoull(line, NULL, 10) == x.stx_mnt_id)
+		if (strtoull(line, NULL, 10) == id)
 			return true;
 	return false;
 }
 
-/* An overlay that a user made can have a file's attributes in memory and its data on FUSE (layers
- * of data alone), so that it says something. */
+/* Is the mount namespace behind @link, of a process, one of our own user namespace, so that only
+ * root mounts anything there? */
+static bool is_roots(const char *link)
+{
+	_cleanup_close_ int ns = open(link, O_RDONLY | O_CLOEXEC);
+	_cleanup_close_ int owner = ns < 0 ? -1 : ioctl(ns, NS_GET_USERNS);
+	struct stat its, ours;
+
+	return owner >= 0 && fstat(owner, &its) == 0 && stat("/proc/self/ns/user", &ours) == 0 &&
+	       its.st_dev == ours.st_dev && its.st_ino == ours.st_ino;
+}
+
+/* Is it on a mount that root has made: one of our own mount namespace, or of the namespace of the
+ * process that @path is about, as containers have? */
+static bool is_on_roots_mount(int fd, const char *path)
+{
+	char of_process[64];
+	struct statx x;
+	int pid;
+
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &x) < 0)
+		return false;
+	if (has_mount("/proc/self/mountinfo", x.stx_mnt_id))
+		return true;
+	if (sscanf(path, "/proc/%d/", &pid) != 1)
+		return false;
+	(void)snprintf(of_process, sizeof(of_process), "/proc/%d/ns/mnt", pid);
+	if (!is_roots(of_process))
+		return false;
+	(void)snprintf(of_process, sizeof(of_process), "/proc/%d/mountinfo", pid);
+	return has_mount(of_process, x.stx_mnt_id);
+}
+
 bool file_may_be_fuse(int fd, int64_t file_system)
 {
 	return file_system == FUSE_SUPER_MAGIC ||
-	       (file_system == OVERLAYFS_SUPER_MAGIC && (says_nothing(fd) || !is_mounted_here(fd)));
+	       (file_system == OVERLAYFS_SUPER_MAGIC && says_nothing(fd));
 }
 
 /* @resolve: of openat2. */
@@ -99,6 +138,7 @@ static int check_and_open(int directory, const char *path, int flags, uint64_t r
 	char link[64];
 	struct statfs fs;
 	struct stat st;
+	bool is_users;
 	int file;
 
 	if (fd < 0 || fstat(fd, &st) < 0 || fstatfs(fd, &fs) < 0)
@@ -110,13 +150,22 @@ static int check_and_open(int directory, const char *path, int flags, uint64_t r
 	/* Any user can mount FUSE in a namespace, and an overlay over it. FUSE refuses root then,
 	 * but the overlay opens files with its maker's rights: we would wait for that user's
 	 * process, and to close such a file is a wait that nothing ends. */
-	if (fs.f_type == OVERLAYFS_SUPER_MAGIC && says_nothing(fd) && !is_mounted_here(fd))
+	is_users = fs.f_type == OVERLAYFS_SUPER_MAGIC && !is_on_roots_mount(fd, path);
+	if (is_users && says_nothing(fd))
 		return -EREMOTE;
 	/* The same file, whatever has the name by now. O_NONBLOCK: a lease on the file must not
 	 * delay us. A pipe's writer is waited for. */
 	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	file = open(link, O_RDONLY | O_CLOEXEC | O_NOCTTY | (S_ISREG(st.st_mode) ? O_NONBLOCK : 0));
-	return file < 0 ? -errno : file;
+	if (file < 0)
+		return -errno;
+	/* A file's attributes can be in memory and its data on FUSE all the same (layers of data
+	 * alone). */
+	if (is_users && !is_on_disk(file)) {
+		(void)close(file);
+		return -EREMOTE;
+	}
+	return file;
 }
 
 /* Of this thread alone: the C library's functions would change all threads. */

@@ -32,8 +32,8 @@ bool descriptors_are_short(void);
  * have effects, and files of /proc, /sys and their like are made by the kernel when they are read.
  * @as: whose rights are needed, besides ours; NULL: ours alone. Without root, ours are, but not the
  * capabilities that override a file's permissions. Returns a descriptor, -ENOEXEC (not a regular
- * file on a file system for programs), -EREMOTE (on an overlay that another user has over FUSE), or
- * another negative errno. */
+ * file on a file system for programs), -EREMOTE (on an overlay of another user's over FUSE, or over
+ * memory, which cannot be told from it), or another negative errno. */
 int open_file(const char *path, const struct file_rights *as);
 /* The same with our own rights, for what a user names: a pipe is opened as well, and its writer
  * waited for. */

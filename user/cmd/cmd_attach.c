@@ -64,6 +64,7 @@ static int attach(struct run *r, struct error *e)
 			(void)run_print_report(r);
 		return EXIT_OURS;
 	}
+	run_missing_points(r);
 	(void)run_say_write_error(r);
 	status = run_print_report(r);
 	return r->write_error ? EXIT_OURS : status ? status : r->stop_if.holds ? EXIT_STOPPED : 0;

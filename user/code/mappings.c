@@ -27,27 +27,9 @@ static const struct code_mapping *known(const struct code_space *s, const struct
 		       : NULL;
 }
 
-/* Libraries out of scope are looked at once and closed again: a program may have more of them than
- * we may have files open. */
-static const struct elf_object *open_passing(struct code_object *o, const struct code_mapping *p,
-					     struct elf_object **ret)
-{
-	struct map_entry entry = o->entry;
-	_cleanup_free_ char *path = NULL;
-
-	entry.start = p->start;
-	entry.end = p->end;
-	entry.offset = p->offset;
-	if (!o->pid)
-		return elf_object_open_named(NULL, entry.path, ret, NULL) == 0 ? *ret : NULL;
-	if (o->no_answer || map_entry_open_path(o->pid, &entry, &path, NULL) < 0)
-		return NULL;
-	o->no_answer = elf_object_open(path, ret, NULL) == -ETIMEDOUT;
-	return *ret;
-}
-
-/* @until: time of the monotonic clock from which on new mappings are left to the next look. */
-static int place(struct code_map *m, const struct code_space *s, struct code_mapping *p,
+/* @p: a mapping of @pid's. @until: time of the monotonic clock from which on new mappings are left
+ * to the next look. */
+static int place(struct code_map *m, const struct code_space *s, pid_t pid, struct code_mapping *p,
 		 uint64_t until)
 {
 	struct code_object *o = m->objects[p->object];
@@ -63,7 +45,14 @@ static int place(struct code_map *m, const struct code_space *s, struct code_map
 	p->is_late = clock_monotonic_ns() > until;
 	if (p->is_late)
 		return 0;
-	elf = o->in_scope || o->elf ? code_object_elf(o, NULL) : open_passing(o, p, &passing);
+	/* Through a process that lives: the one that had it mapped before may have ended. */
+	code_object_through(o, pid, p);
+	/* Libraries out of scope are looked at once and closed again: a program may have more of
+	 * them than we may have files open. */
+	if (o->in_scope || o->elf)
+		elf = code_object_elf(o, NULL);
+	else
+		elf = code_object_open(o, &passing, NULL) == 0 ? passing : NULL;
 	if (!elf)
 		return 0;
 	p->placed = elf_object_mapping_bias(elf, p->start, p->offset, &p->bias) == 0;
@@ -109,15 +98,15 @@ static int place_vdso(struct code_map *m, const struct code_space *s, pid_t pid,
 		return 0;
 	ret->start = start;
 	ret->end = start + o->entry.end;
-	r = place(m, s, ret, UINT64_MAX);
+	r = place(m, s, pid, ret, UINT64_MAX);
 	*ret_placed = r == 0 && ret->placed;
 	return r;
 }
 
 /* Code of a known object that the program has copied, and runs in the copy: in the same place of
  * the process, with the same bytes. */
-static bool place_copy(struct code_map *m, const struct code_space *s, const struct map_copy *c,
-		       struct code_mapping *ret)
+static bool place_copy(struct code_map *m, const struct code_space *s, pid_t pid,
+		       const struct map_copy *c, struct code_mapping *ret)
 {
 	const struct map_entry *near = &c->near;
 	const struct elf_object *elf;
@@ -143,7 +132,7 @@ static bool place_copy(struct code_map *m, const struct code_space *s, const str
 	}
 	return elf_object_is_code(elf, c->start - bias) &&
 	       elf_object_vaddr_to_offset(elf, c->start - bias, &ret->offset) == 0 &&
-	       place(m, s, ret, UINT64_MAX) == 0 && ret->placed;
+	       place(m, s, pid, ret, UINT64_MAX) == 0 && ret->placed;
 }
 
 static int by_start(const void *pa, const void *pb)
@@ -182,11 +171,11 @@ static int read_mappings(struct code_map *m, struct code_space *s, const struct 
 			continue;
 		all[n] = (struct code_mapping){
 			.start = p->start, .end = p->end, .offset = p->offset, .object = object};
-		r = place(m, s, &all[n], until);
+		r = place(m, s, pid, &all[n], until);
 		is_late |= all[n++].is_late;
 	}
 	for (size_t i = 0; r == 0 && i < list->n_copies; i++)
-		n += place_copy(m, s, &list->copies[i], &all[n]);
+		n += place_copy(m, s, pid, &list->copies[i], &all[n]);
 	if (r == 0)
 		r = place_vdso(m, s, pid, &all[n], &has_vdso);
 	if (r < 0) {

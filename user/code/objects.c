@@ -25,20 +25,51 @@ static void name_file(struct error *e, const char *opened, const char *path)
 	*e = text;
 }
 
+int code_object_open(struct code_object *o, struct elf_object **ret, struct error *e)
+{
+	_cleanup_elf_object_ struct elf_object *elf = NULL;
+	_cleanup_free_ char *path = NULL;
+	int r;
+
+	if (!o->pid)
+		return elf_object_open_named(NULL, o->entry.path, ret, e);
+	if (o->no_answer)
+		return fail(e, ETIMEDOUT, "%s: its file system does not answer", o->entry.path);
+	r = map_entry_open_path(o->pid, &o->entry, &path, e);
+	if (r < 0)
+		return r;
+	r = elf_object_open(path, &elf, e);
+	o->no_answer = r == -ETIMEDOUT;
+	if (r < 0) {
+		name_file(e, path, o->entry.path);
+		return r;
+	}
+	if (!map_entry_is_file(&o->entry, elf_object_fd(elf)))
+		return fail(e, ESTALE, "%s: process %d has mapped another file in its place",
+			    o->entry.path, (int)o->pid);
+	*ret = TAKE_PTR(elf);
+	return 0;
+}
+
+void code_object_through(struct code_object *o, pid_t pid, const struct code_mapping *p)
+{
+	if (o->elf || !o->pid)
+		return;
+	o->pid = pid;
+	o->entry.start = p->start;
+	o->entry.end = p->end;
+	o->entry.offset = p->offset;
+	o->elf_tried = false;
+	free(o->why);
+	o->why = NULL;
+}
+
 const struct elf_object *code_object_elf(struct code_object *o, struct error *e)
 {
-	_cleanup_free_ char *path = NULL;
 	struct error why = {0};
 
-	if (!o->elf_tried && !o->pid)
-		(void)elf_object_open_named(NULL, o->entry.path, &o->elf, &why);
-	else if (!o->elf_tried && map_entry_open_path(o->pid, &o->entry, &path, &why) == 0)
-		(void)elf_object_open(path, &o->elf, &why);
-	if (!o->elf_tried && !o->elf) {
-		if (path)
-			name_file(&why, path, o->entry.path);
+	if (!o->elf_tried && code_object_open(o, &o->elf, &why) < 0)
 		o->why = strdup(why.text);
-	}
 	if (!o->elf_tried && o->elf) {
 		elf_object_set_options(o->elf, o->line_options);
 		elf_object_set_called(o->elf, o->entry.path);
@@ -100,6 +131,7 @@ struct code_object *code_object_add(struct code_map *m, const struct map_entry *
 	o->entry.path = strdup(entry->path);
 	o->pid = pid;
 	o->is_main = !m->n_objects;
+	o->mapped = entry->end;
 	o->line_options = &m->lines;
 	if (!o->entry.path) {
 		free(o);
@@ -110,14 +142,19 @@ struct code_object *code_object_add(struct code_map *m, const struct map_entry *
 	return o;
 }
 
+bool code_object_same_inode(const struct code_object *o, const struct map_entry *p)
+{
+	return o->entry.inode == p->inode && o->entry.dev_major == p->dev_major &&
+	       o->entry.dev_minor == p->dev_minor;
+}
+
 static bool same_file(const struct code_object *o, const struct map_entry *p)
 {
-	if (o->entry.inode == p->inode && o->entry.dev_major == p->dev_major &&
-	    o->entry.dev_minor == p->dev_minor)
+	if (code_object_same_inode(o, p))
 		return true;
 	/* Some file systems (btrfs, overlays) give stat another device than the mapping, or another
 	 * inode. */
-	return !strcmp(o->entry.path, p->path) &&
+	return !(o->mapped && p->end) && !strcmp(o->entry.path, p->path) &&
 	       (o->entry.inode == p->inode || (o->is_main && !o->mapped));
 }
 
@@ -138,6 +175,7 @@ size_t code_map_find_object(struct code_map *m, const struct map_entry *p, pid_t
 		}
 		return i - 1;
 	}
+	m->n_surplus += m->n_objects == CODE_MAX_OBJECTS;
 	return code_object_add(m, p, pid) ? m->n_objects - 1 : SIZE_MAX;
 }
 

@@ -52,9 +52,8 @@ static bool maps_file(const struct code_map *m, const struct code_mapping *k,
 	const struct code_object *o = m->objects[k->object];
 
 	return k->start == p->start && k->end == p->end && k->offset == p->offset &&
-	       ((o->entry.inode == p->inode && o->entry.dev_major == p->dev_major &&
-		 o->entry.dev_minor == p->dev_minor) ||
-		strcmp(o->entry.path, p->path) == 0);
+	       (code_object_same_inode(o, p) ||
+		(!o->mapped && strcmp(o->entry.path, p->path) == 0));
 }
 
 bool code_map_same_space(struct code_map *m, size_t space, pid_t pid)
@@ -94,24 +93,24 @@ static int make_again(struct code_map *m, struct code_object *o)
 }
 
 /* The executable of @pid as its mapping has it; as stat has it where it is not mapped. */
-static int find_executable(pid_t pid, const char *link, char *path, struct map_entry *ret,
-			   struct map_list *list)
+static int find_executable(pid_t pid, const char *link, char *path, struct statx *ret_state,
+			   struct map_entry *ret, struct map_list *list)
 {
 	ssize_t n = readlink(link, path, PATH_MAX - 1);
-	struct statx st;
+	const struct statx *st = ret_state;
 
-	if (n < 0 || file_look_at(link, &st) < 0)
+	if (n < 0 || file_look_at(link, ret_state) < 0)
 		return -errno;
 	path[n] = '\0';
 	*ret = (struct map_entry){.path = path,
-				  .inode = st.stx_ino,
-				  .dev_major = st.stx_dev_major,
-				  .dev_minor = st.stx_dev_minor};
+				  .inode = st->stx_ino,
+				  .dev_major = st->stx_dev_major,
+				  .dev_minor = st->stx_dev_minor};
 	if (map_list_read(pid, list, NULL) < 0)
 		return 0;
 	for (size_t i = 0; i < list->n; i++)
 		if (strncmp(list->entries[i].path, path, strlen(list->entries[i].path)) == 0 &&
-		    list->entries[i].inode == st.stx_ino) {
+		    list->entries[i].inode == st->stx_ino) {
 			*ret = list->entries[i];
 			return 0;
 		}
@@ -120,6 +119,29 @@ static int find_executable(pid_t pid, const char *link, char *path, struct map_e
 			*ret = list->entries[i];
 			return 0;
 		}
+	return 0;
+}
+
+static bool same_inode(const struct statx *a, const struct statx *b)
+{
+	return a->stx_ino == b->stx_ino && a->stx_dev_major == b->stx_dev_major &&
+	       a->stx_dev_minor == b->stx_dev_minor;
+}
+
+/* Opens the executable of @pid behind @link, which has led to the file @before. */
+static int open_executable(struct code_object *o, pid_t pid, const char *link,
+			   const struct statx *before, struct error *e)
+{
+	_cleanup_elf_object_ struct elf_object *elf = NULL;
+	struct statx opened;
+	int r = elf_object_open_process(pid, link, process_file_path(o->entry.path, link), &elf, e);
+
+	if (r < 0)
+		return r;
+	if (file_look_at_open(elf_object_fd(elf), &opened) < 0 || !same_inode(&opened, before))
+		return fail(e, ESRCH, "process %d executes another program by now", (int)pid);
+	elf_object_set_called(elf, o->entry.path);
+	o->elf = TAKE_PTR(elf);
 	return 0;
 }
 
@@ -155,6 +177,7 @@ int code_map_add_main(struct code_map *m, pid_t pid, struct error *e)
 	const struct map_entry *linked;
 	struct code_object *o;
 	char link[PROC_PATH];
+	struct statx state, now;
 	size_t i, known;
 	int r;
 
@@ -162,7 +185,7 @@ int code_map_add_main(struct code_map *m, pid_t pid, struct error *e)
 	if (!path)
 		return fail(e, ENOMEM, "out of memory");
 	proc_path(link, pid, "exe");
-	r = find_executable(pid, link, path, &entry, &list);
+	r = find_executable(pid, link, path, &state, &entry, &list);
 	if (r < 0)
 		return fail(e, -r, "cannot read the executable of process %d: %s", (int)pid,
 			    strerror(-r));
@@ -184,16 +207,14 @@ int code_map_add_main(struct code_map *m, pid_t pid, struct error *e)
 		struct error why = {0};
 
 		o->elf_tried = true;
-		if (elf_object_open_process(pid, link, process_file_path(o->entry.path, link),
-					    &o->elf, &why) < 0)
+		if (open_executable(o, pid, link, &state, &why) < 0)
 			o->why = strdup(why.text);
-		if (o->elf)
-			elf_object_set_called(o->elf, o->entry.path);
 	}
 	/* A library stays a library for all processes that have it mapped, although this one
-	 * executes it. An open that failed says nothing of a file that others have mapped: the
-	 * process may have ended meanwhile. */
-	if (o->elf ? library_is_one(o->elf) : i < known) {
+	 * executes it. An open that failed says nothing of a file that others have mapped, or where
+	 * the process has ended or executes another one by now. */
+	if (o->elf ? library_is_one(o->elf)
+		   : i < known || file_look_at(link, &now) < 0 || !same_inode(&now, &state)) {
 		code_map_let_go(m, i);
 		if (!o->elf) {
 			o->elf_tried = false;

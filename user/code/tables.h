@@ -110,6 +110,7 @@ struct code_map {
 	struct debug_options lines;
 	struct code_object **objects; /* the first is the main executable; they never move or go */
 	size_t n_objects;
+	size_t n_surplus;    /* times that there was no room for one */
 	size_t n_late_mains; /* of them, the executables that code_map_add_main found */
 	const struct code_kernel *kernel; /* NULL: its functions are nobody's */
 	struct code_space *spaces;	  /* the first is always used */

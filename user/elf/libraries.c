@@ -21,57 +21,71 @@
 static const char usual[] = "/lib/x86_64-linux-gnu:/usr/lib/x86_64-linux-gnu:/lib64:/usr/lib64:/"
 			    "usr/local/lib:/lib:/usr/lib";
 
+/* Calls @cb for each entry of the dynamic section. 0 at its end, -ENODATA: there is none. */
+static int each_entry(const struct elf_object *o,
+		      int (*cb)(const GElf_Dyn *entry, size_t strings, void *arg), void *arg)
+{
+	GElf_Shdr h;
+	Elf_Data *d =
+		elf_object_linked_section(o, SHT_DYNAMIC, MAX_ENTRIES * sizeof(Elf64_Dyn), &h);
+	GElf_Dyn dyn;
+	int r = d ? 0 : -ENODATA;
+
+	for (int i = 0;
+	     r == 0 && i < MAX_ENTRIES && gelf_getdyn(d, i, &dyn) && dyn.d_tag != DT_NULL; i++)
+		r = cb(&dyn, h.sh_link, arg);
+	return r;
+}
+
+struct texts {
+	const struct elf_object *object;
+	int64_t tag;
+	int (*cb)(const char *text, void *arg);
+	void *arg;
+};
+
+static int call_with_text(const GElf_Dyn *entry, size_t strings, void *arg)
+{
+	const struct texts *x = arg;
+	const char *text = entry->d_tag == x->tag
+				   ? elf_strptr(x->object->elf, strings, entry->d_un.d_val)
+				   : NULL;
+
+	return text && *text ? x->cb(text, x->arg) : 0;
+}
+
 /* Calls @cb for the text of each entry of the dynamic section with @tag. */
 static int each_dynamic(const struct elf_object *o, int64_t tag,
 			int (*cb)(const char *text, void *arg), void *arg)
 {
-	GElf_Shdr h;
-	Elf_Data *d =
-		elf_object_linked_section(o, SHT_DYNAMIC, MAX_ENTRIES * sizeof(Elf64_Dyn), &h);
-	GElf_Dyn dyn;
-	int r = 0;
+	struct texts x = {.object = o, .tag = tag, .cb = cb, .arg = arg};
+	int r = each_entry(o, call_with_text, &x);
 
-	for (int i = 0;
-	     r == 0 && d && i < MAX_ENTRIES && gelf_getdyn(d, i, &dyn) && dyn.d_tag != DT_NULL;
-	     i++) {
-		const char *text =
-			dyn.d_tag == tag ? elf_strptr(o->elf, h.sh_link, dyn.d_un.d_val) : NULL;
-
-		if (text && *text)
-			r = cb(text, arg);
-	}
-	return r;
+	return r == -ENODATA ? 0 : r;
 }
 
-static int is_there(const char *text, void *arg)
-{
-	(void)text, (void)arg;
-	return 1;
-}
+struct kind {
+	bool has_soname, is_pie;
+};
 
-/* Has its dynamic section this flag among DT_FLAGS_1? */
-static bool has_flag(const struct elf_object *o, uint64_t flag)
+static int note_kind(const GElf_Dyn *entry, size_t strings, void *arg)
 {
-	GElf_Shdr h;
-	Elf_Data *d =
-		elf_object_linked_section(o, SHT_DYNAMIC, MAX_ENTRIES * sizeof(Elf64_Dyn), &h);
-	GElf_Dyn dyn;
+	struct kind *k = arg;
 
-	for (int i = 0; d && i < MAX_ENTRIES && gelf_getdyn(d, i, &dyn) && dyn.d_tag != DT_NULL;
-	     i++)
-		if (dyn.d_tag == DT_FLAGS_1)
-			return dyn.d_un.d_val & flag;
-	return false;
+	(void)strings;
+	k->has_soname |= entry->d_tag == DT_SONAME;
+	k->is_pie |= entry->d_tag == DT_FLAGS_1 && entry->d_un.d_val & DF_1_PIE;
+	return 0;
 }
 
 bool library_is_one(const struct elf_object *o)
 {
+	struct kind k = {0};
 	GElf_Ehdr h;
 
-	if (!gelf_getehdr(o->elf, &h) || h.e_type != ET_DYN)
-		return false;
-	return each_dynamic(o, DT_SONAME, is_there, NULL) == 1 ||
-	       (!elf_object_is_dynamic(o) && !has_flag(o, DF_1_PIE));
+	return gelf_getehdr(o->elf, &h) && h.e_type == ET_DYN &&
+	       each_entry(o, note_kind, &k) == 0 && !k.is_pie &&
+	       (k.has_soname || !elf_object_is_dynamic(o));
 }
 
 struct search {
@@ -162,12 +176,17 @@ char *library_find(const struct elf_object *main, const char *name)
 struct names {
 	char *all[MAX_LIBRARIES];
 	size_t n;
+	size_t n_entries; /* that were read */
 };
 
 static int add_name(const char *name, void *arg)
 {
 	struct names *x = arg;
 
+	/* Of all files together: each entry is compared with all names. */
+	if (x->n_entries == MAX_ENTRIES)
+		return 1;
+	x->n_entries++;
 	if (strnlen(name, NAME_MAX + 1) > NAME_MAX) /* no file has it */
 		return 0;
 	for (size_t i = 0; i < x->n; i++)
@@ -187,6 +206,7 @@ int library_each_needed(const struct elf_object *main,
 	int r = x ? each_dynamic(main, DT_NEEDED, add_name, x) : -ENOMEM;
 
 	/* The list grows as it is walked. */
+	r = r < 0 ? r : 0;
 	for (size_t i = 0; r == 0 && i < x->n; i++) {
 		_cleanup_free_ char *path = find(main, x->all[i], &opens);
 		_cleanup_elf_object_ struct elf_object *library = NULL;
@@ -194,7 +214,7 @@ int library_each_needed(const struct elf_object *main,
 		if (!path || elf_object_open_named(main, path, &library, NULL) < 0)
 			continue;
 		r = each_dynamic(library, DT_NEEDED, add_name, x);
-		if (r == 0)
+		if (r >= 0)
 			r = cb(library, arg);
 	}
 	for (size_t i = 0; x && i < x->n; i++)

@@ -357,7 +357,7 @@ int inject_leave(const struct inject_options *o, const struct inject_layout *kno
 	do {
 		x.found = x.failed = 0;
 		take_step(&x, false);
-		if (!x.found)
+		if (!x.found && !x.last)
 			return 0;
 		if (!x.failed)
 			take_step(&x, true);

@@ -290,33 +290,46 @@ static bool is_inode(const struct statx *x, const struct map_entry *m)
 	       x->stx_dev_minor == m->dev_minor;
 }
 
-/* The kernel's link to the mapped file itself. Guarded against a mapping that was replaced since we
- * read the list: by device and inode, or by the name where stat shows others than maps does
- * (overlays, btrfs). */
-static char *through_map_files(pid_t pid, const struct map_entry *m)
+/* Does the kernel's @link lead to the mapped file? By device and inode, or by the name where stat
+ * shows others than maps does (overlays, btrfs). */
+static bool leads_to(const char *link, const struct map_entry *m)
 {
 	_cleanup_free_ char *target = NULL;
-	char link[PROC_PATH], range[48], *path;
 	struct statx x;
 	size_t length = strlen(m->path);
 	ssize_t n;
 
+	if (file_look_at(link, &x) < 0 || !S_ISREG(x.stx_mode))
+		return false;
+	if (is_inode(&x, m))
+		return true;
+	if (x.stx_dev_major != 0) /* a disk's, which has but one device */
+		return false;
+	target = malloc(PATH_MAX);
+	n = target ? readlink(link, target, PATH_MAX) : -1;
+	return n >= 0 && (size_t)n >= length && memcmp(target, m->path, length) == 0 &&
+	       ((size_t)n == length || ((size_t)n == length + strlen(DELETED) &&
+					memcmp(target + length, DELETED, strlen(DELETED)) == 0));
+}
+
+/* The kernel's link to the mapped file itself, unless the mapping was replaced since we read the
+ * list. */
+static char *through_map_files(pid_t pid, const struct map_entry *m)
+{
+	char link[PROC_PATH], range[48];
+
 	(void)snprintf(range, sizeof(range), "map_files/%llx-%llx", (unsigned long long)m->start,
 		       (unsigned long long)m->end);
 	proc_path(link, pid, range);
-	if (file_look_at(link, &x) < 0 || !S_ISREG(x.stx_mode))
-		return NULL;
-	if (!is_inode(&x, m)) {
-		target = malloc(PATH_MAX);
-		n = target ? readlink(link, target, PATH_MAX) : -1;
-		if (n < 0 || (size_t)n < length || memcmp(target, m->path, length) != 0)
-			return NULL;
-		if ((size_t)n != length && ((size_t)n != length + strlen(DELETED) ||
-					    memcmp(target + length, DELETED, strlen(DELETED)) != 0))
-			return NULL;
-	}
-	path = strdup(link);
-	return path;
+	return leads_to(link, m) ? strdup(link) : NULL;
+}
+
+bool map_entry_is_file(const struct map_entry *m, int fd)
+{
+	char link[PROC_PATH];
+
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	return leads_to(link, m);
 }
 
 int map_entry_open_path(pid_t pid, const struct map_entry *m, char **ret, struct error *e)

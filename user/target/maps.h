@@ -2,6 +2,7 @@
 /* The executable file mappings of a process, from /proc/PID/maps. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -51,3 +52,6 @@ const struct map_entry *map_list_find(const struct map_list *l, uint64_t addr);
  * mapped inode, else -ENOENT / -ESTALE. Valid while the process lives and keeps the mapping. The
  * caller frees *ret. */
 int map_entry_open_path(pid_t pid, const struct map_entry *m, char **ret, struct error *e);
+/* Is what was opened by such a path the mapped file? The process can have put another one there
+ * meanwhile. */
+bool map_entry_is_file(const struct map_entry *m, int fd);
