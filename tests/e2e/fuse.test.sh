@@ -172,8 +172,17 @@ for _ in {1..50}; do
 	sleep 0.1
 done
 if [[ $(readlink "/proc/$victim/exe") = */steady ]]; then
+	server=$(pgrep -P "$victim" -x fuse)
+	why=
+	attached -d 2 --experiment 200 || why=" status $?;"
+	grep -q 'steady.c:[0-9]' "$profile" 2>/dev/null || why+=' no line of the program in the profile;'
+	verdict 'FUSE below an overlay with attributes in memory: attach' "$why" complaint
+	attached -d 2 -p other
+	refusal '... no probe is put there' 'a mount that a user has made' $?
+	kill -STOP "$server"
 	attached -d 2
-	refusal 'FUSE below an overlay with attributes in memory: attach says so' 'FUSE.*allow_other' $?
+	refusal '... that hangs: attach says so' 'file system that the executable of process .* does not answer' $?
+	kill -CONT "$server"
 else
 	printf 'skip an overlay of data alone over FUSE: it cannot be mounted: %s\n' "$(head -n 1 complaint)"
 fi

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -229,6 +230,30 @@ static void test_ends_when_looked_at(void **state)
 	(void)unlink(path);
 }
 
+/* A program that has its executable mapped nowhere, and whose executable is called as ours, is not
+ * what we are. */
+static void test_unmapped_namesake(void **state)
+{
+	char own[PATH_MAX] = "";
+	struct map_entry p = {.path = own, .dev_major = 1, .inode = 5};
+	struct code_map *m = open_map(&(struct code_scope){.lenient = true});
+	struct code_object *o;
+	size_t at = m->n_objects, space;
+	bool changed;
+
+	(void)state;
+	assert_true(readlink("/proc/self/exe", own, sizeof(own) - 1) > 0);
+	o = code_object_add(m, &p, 1);
+	assert_non_null(o);
+	o->is_main = true;
+	assert_int_equal(code_map_add_space(m, &space), 0);
+	assert_int_equal(code_map_refresh_space(m, space, getpid(), &changed, NULL), 0);
+	for (size_t i = 0; i < m->spaces[space].n; i++)
+		assert_int_not_equal(m->spaces[space].mappings[i].object, at);
+	assert_false(o->mapped);
+	code_map_close(m);
+}
+
 /* Files of one name and number on two devices are two; and who fills the table is told of. */
 static void test_objects(void **state)
 {
@@ -256,8 +281,11 @@ static void test_objects(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_spaces),		cmocka_unit_test(test_main_seen_late),
-		cmocka_unit_test(test_first_has_ended), cmocka_unit_test(test_ends_when_looked_at),
+		cmocka_unit_test(test_spaces),
+		cmocka_unit_test(test_main_seen_late),
+		cmocka_unit_test(test_first_has_ended),
+		cmocka_unit_test(test_ends_when_looked_at),
+		cmocka_unit_test(test_unmapped_namesake),
 		cmocka_unit_test(test_objects),
 	};
 

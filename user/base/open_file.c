@@ -6,8 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
-#include <linux/fiemap.h>
-#include <linux/fs.h>
 #include <linux/magic.h>
 #include <linux/nsfs.h>
 #include <linux/openat2.h>
@@ -71,14 +69,7 @@ static bool says_nothing(int fd)
 	       !(x.stx_attributes_mask & (STATX_ATTR_NODUMP | STATX_ATTR_COMPRESSED));
 }
 
-/* Has it a place on a disk? An overlay asks what it lies over, and FUSE has no answer. */
-static bool is_on_disk(int fd)
-{
-	struct fiemap places = {.fm_length = FIEMAP_MAX_OFFSET};
-
-	return ioctl(fd, FS_IOC_FIEMAP, &places) == 0;
-}
-
+/* Is the mount there, and not a FUSE server's that another user runs? */
 static bool has_mount(const char *mountinfo, uint64_t id)
 {
 	_cleanup_fclose_ FILE *f = fopen(mountinfo, "re");
@@ -86,8 +77,14 @@ static bool has_mount(const char *mountinfo, uint64_t id)
 	size_t room = 0;
 
 	while (f && getline(&line, &room, f) > 0)
-		if (strtoull(line, NULL, 10) == id)
-			return true;
+		if (strtoull(line, NULL, 10) == id) {
+			/* The file system's own options come last; no field has a space in it. */
+			const char *options = strrchr(line, ' ');
+			const char *user = options ? strstr(options, "user_id=") : NULL;
+			unsigned long uid = user ? strtoul(user + 8, NULL, 10) : 0;
+
+			return uid == 0 || uid == geteuid();
+		}
 	return false;
 }
 
@@ -130,6 +127,12 @@ bool file_may_be_fuse(int fd, int64_t file_system)
 	       (file_system == OVERLAYFS_SUPER_MAGIC && says_nothing(fd));
 }
 
+bool file_is_on_users_mount(int fd, const char *path, int64_t file_system)
+{
+	return (file_system == FUSE_SUPER_MAGIC || file_system == OVERLAYFS_SUPER_MAGIC) &&
+	       !is_on_roots_mount(fd, path);
+}
+
 /* @resolve: of openat2. */
 static int check_and_open(int directory, const char *path, int flags, uint64_t resolve, bool pipes)
 {
@@ -138,7 +141,6 @@ static int check_and_open(int directory, const char *path, int flags, uint64_t r
 	char link[64];
 	struct statfs fs;
 	struct stat st;
-	bool is_users;
 	int file;
 
 	if (fd < 0 || fstat(fd, &st) < 0 || fstatfs(fd, &fs) < 0)
@@ -150,22 +152,13 @@ static int check_and_open(int directory, const char *path, int flags, uint64_t r
 	/* Any user can mount FUSE in a namespace, and an overlay over it. FUSE refuses root then,
 	 * but the overlay opens files with its maker's rights: we would wait for that user's
 	 * process, and to close such a file is a wait that nothing ends. */
-	is_users = fs.f_type == OVERLAYFS_SUPER_MAGIC && !is_on_roots_mount(fd, path);
-	if (is_users && says_nothing(fd))
+	if (fs.f_type == OVERLAYFS_SUPER_MAGIC && says_nothing(fd) && !is_on_roots_mount(fd, path))
 		return -EREMOTE;
 	/* The same file, whatever has the name by now. O_NONBLOCK: a lease on the file must not
 	 * delay us. A pipe's writer is waited for. */
 	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	file = open(link, O_RDONLY | O_CLOEXEC | O_NOCTTY | (S_ISREG(st.st_mode) ? O_NONBLOCK : 0));
-	if (file < 0)
-		return -errno;
-	/* A file's attributes can be in memory and its data on FUSE all the same (layers of data
-	 * alone). */
-	if (is_users && !is_on_disk(file)) {
-		(void)close(file);
-		return -EREMOTE;
-	}
-	return file;
+	return file < 0 ? -errno : file;
 }
 
 /* Of this thread alone: the C library's functions would change all threads. */

@@ -32,8 +32,8 @@ bool descriptors_are_short(void);
  * have effects, and files of /proc, /sys and their like are made by the kernel when they are read.
  * @as: whose rights are needed, besides ours; NULL: ours alone. Without root, ours are, but not the
  * capabilities that override a file's permissions. Returns a descriptor, -ENOEXEC (not a regular
- * file on a file system for programs), -EREMOTE (on an overlay of another user's over FUSE, or over
- * memory, which cannot be told from it), or another negative errno. */
+ * file on a file system for programs), -EREMOTE (on an overlay that another user has over FUSE), or
+ * another negative errno. */
 int open_file(const char *path, const struct file_rights *as);
 /* The same with our own rights, for what a user names: a pipe is opened as well, and its writer
  * waited for. */
@@ -47,6 +47,12 @@ bool file_is_anothers_fuse(const char *path);
 /* May the open file, of a file system of that type (linux/magic.h), be on FUSE, below an overlay
  * perhaps? */
 bool file_may_be_fuse(int fd, int64_t file_system);
+/* Is it on FUSE or an overlay, of a mount that another user than root has made? Any user can mount
+ * both in a namespace. The files of such an overlay can come from that user's FUSE server at any
+ * time, also when they are open already: once written to, they are copied to a layer that can be
+ * on FUSE, and layers of data alone have their attributes elsewhere. @path: what @fd was opened
+ * by. */
+bool file_is_on_users_mount(int fd, const char *path, int64_t file_system);
 /* The size of an open file in bytes, or a negative errno. Moves its offset. FUSE refuses fstat to
  * all users but the one that mounted it, also of an open file, and our processes without rights are
  * another user. */

@@ -111,7 +111,7 @@ int code_map_open(const char *main_path, const struct code_scope *scope, struct 
 	r = scope->named ? elf_object_open_named(NULL, main_path, &elf, e)
 			 : elf_object_open(main_path, &elf, e);
 	if (r == 0)
-		describe(elf_object_fd(elf), path, &entry);
+		describe(elf_object_origin(elf), path, &entry);
 	if (r == 0 && (globs_copy(&m->sources, scope->sources, scope->n_sources) < 0 ||
 		       globs_copy(&m->binaries, scope->binaries, scope->n_binaries) < 0 ||
 		       !m->spaces || !code_object_add(m, &entry, 0)))

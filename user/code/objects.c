@@ -5,6 +5,8 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/proc.h"
+#include "target/process.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -44,7 +46,7 @@ int code_object_open(struct code_object *o, struct elf_object **ret, struct erro
 		name_file(e, path, o->entry.path);
 		return r;
 	}
-	if (!map_entry_is_file(&o->entry, elf_object_fd(elf)))
+	if (!map_entry_is_file(&o->entry, elf_object_origin(elf)))
 		return fail(e, ESTALE, "%s: process %d has mapped another file in its place",
 			    o->entry.path, (int)o->pid);
 	*ret = TAKE_PTR(elf);
@@ -59,7 +61,7 @@ void code_object_through(struct code_object *o, pid_t pid, const struct code_map
 	o->entry.start = p->start;
 	o->entry.end = p->end;
 	o->entry.offset = p->offset;
-	o->elf_tried = false;
+	o->elf_tried = o->lines_tried = o->scope_tried = false;
 	free(o->why);
 	o->why = NULL;
 }
@@ -148,24 +150,41 @@ bool code_object_same_inode(const struct code_object *o, const struct map_entry 
 	       o->entry.dev_minor == p->dev_minor;
 }
 
-static bool same_file(const struct code_object *o, const struct map_entry *p)
+/* Does the process execute the file, by what stat says of both? */
+static bool executes(pid_t pid, const struct code_object *o)
 {
-	if (code_object_same_inode(o, p))
-		return true;
-	/* Some file systems (btrfs, overlays) give stat another device than the mapping, or another
-	 * inode. */
-	return !(o->mapped && p->end) && !strcmp(o->entry.path, p->path) &&
-	       (o->entry.inode == p->inode || (o->is_main && !o->mapped));
+	char link[PROC_PATH];
+	struct statx x;
+
+	proc_path(link, pid, "exe");
+	return pid && file_look_at(link, &x) == 0 && x.stx_ino == o->entry.inode &&
+	       x.stx_dev_major == o->entry.dev_major && x.stx_dev_minor == o->entry.dev_minor;
+}
+
+/* Some file systems (btrfs, overlays) give stat another device than the mapping, or another inode.
+ * The name alone does not do: any user can have a file of any name in a namespace. */
+static bool same_by_name(const struct code_object *o, const struct map_entry *p, pid_t pid)
+{
+	if ((o->mapped && p->end) || strcmp(o->entry.path, p->path) != 0)
+		return false;
+	if (o->is_main && !o->mapped)
+		return executes(pid, o);
+	/* Whoever runs us has named one of the two. */
+	return (!pid || !o->pid) && o->entry.inode == p->inode;
 }
 
 size_t code_map_find_object(struct code_map *m, const struct map_entry *p, pid_t pid)
 {
-	/* A library's mappings follow each other: the last object is the likely one. */
-	for (size_t i = m->n_objects; i > 0; i--) {
-		struct code_object *o = m->objects[i - 1];
+	size_t found = m->n_objects;
 
-		if (!same_file(o, p))
-			continue;
+	/* A library's mappings follow each other: the last object is the likely one. */
+	while (found > 0 && !code_object_same_inode(m->objects[found - 1], p))
+		found--;
+	for (size_t i = m->n_objects; !found && i > 0; i--)
+		found = same_by_name(m->objects[i - 1], p, pid) ? i : 0;
+	if (found) {
+		struct code_object *o = m->objects[found - 1];
+
 		if (!o->mapped && p->end) { /* from now on it is this file; another one of that
 					       name, in a container say, is not */
 			o->entry.inode = p->inode;
@@ -173,7 +192,7 @@ size_t code_map_find_object(struct code_map *m, const struct map_entry *p, pid_t
 			o->entry.dev_minor = p->dev_minor;
 			o->mapped = true;
 		}
-		return i - 1;
+		return found - 1;
 	}
 	m->n_surplus += m->n_objects == CODE_MAX_OBJECTS;
 	return code_object_add(m, p, pid) ? m->n_objects - 1 : SIZE_MAX;

@@ -122,12 +122,6 @@ static int find_executable(pid_t pid, const char *link, char *path, struct statx
 	return 0;
 }
 
-static bool same_inode(const struct statx *a, const struct statx *b)
-{
-	return a->stx_ino == b->stx_ino && a->stx_dev_major == b->stx_dev_major &&
-	       a->stx_dev_minor == b->stx_dev_minor;
-}
-
 /* Opens the executable of @pid behind @link, which has led to the file @before. */
 static int open_executable(struct code_object *o, pid_t pid, const char *link,
 			   const struct statx *before, struct error *e)
@@ -138,7 +132,8 @@ static int open_executable(struct code_object *o, pid_t pid, const char *link,
 
 	if (r < 0)
 		return r;
-	if (file_look_at_open(elf_object_fd(elf), &opened) < 0 || !same_inode(&opened, before))
+	if (file_look_at_open(elf_object_origin(elf), &opened) < 0 ||
+	    !file_is_same(&opened, before))
 		return fail(e, ESRCH, "process %d executes another program by now", (int)pid);
 	elf_object_set_called(elf, o->entry.path);
 	o->elf = TAKE_PTR(elf);
@@ -214,7 +209,7 @@ int code_map_add_main(struct code_map *m, pid_t pid, struct error *e)
 	 * executes it. An open that failed says nothing of a file that others have mapped, or where
 	 * the process has ended or executes another one by now. */
 	if (o->elf ? library_is_one(o->elf)
-		   : i < known || file_look_at(link, &now) < 0 || !same_inode(&now, &state)) {
+		   : i < known || file_look_at(link, &now) < 0 || !file_is_same(&now, &state)) {
 		code_map_let_go(m, i);
 		if (!o->elf) {
 			o->elf_tried = false;

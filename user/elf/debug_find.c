@@ -273,7 +273,7 @@ static bool in_directory(struct search *s, const char *dir, const char *name)
  * link programs. */
 static bool by_directories(struct search *s, const struct elf_object *o, const char *name)
 {
-	_cleanup_free_ char *real = debug_file_real_path(elf_object_fd(o));
+	_cleanup_free_ char *real = debug_file_real_path(elf_object_origin(o));
 	_cleanup_free_ char *as_given = directory_of(elf_object_path(o));
 	_cleanup_free_ char *as_is = real ? directory_of(real) : NULL;
 
@@ -344,7 +344,7 @@ struct debug_file *debug_find_split(const struct elf_object *o, const struct deb
 {
 	struct search s = {.object = o, .options = options, .split = true, .why = why};
 	const char *dir = *name == '/' || !comp_dir ? "" : comp_dir, *slash = *dir ? "/" : "";
-	_cleanup_free_ char *real = debug_file_real_path(elf_object_fd(o));
+	_cleanup_free_ char *real = debug_file_real_path(elf_object_origin(o));
 	_cleanup_free_ char *beside = real ? directory_of(real) : NULL;
 
 	if (*name == '/' || *dir == '/') {
@@ -370,7 +370,7 @@ struct debug_file *debug_find_package(const struct elf_object *o, const struct d
 {
 	struct search s = {.object = o, .options = options, .split = true, .why = why};
 	const char *paths[] = {elf_object_path(o), f->path};
-	const int fds[] = {elf_object_fd(o), f->fd};
+	const int fds[] = {elf_object_origin(o), f->fd};
 
 	for (size_t i = 0; i < 2; i++) {
 		_cleanup_free_ char *real = debug_file_real_path(fds[i]);

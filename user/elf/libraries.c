@@ -139,7 +139,7 @@ static int search_list(const char *list, void *arg)
 		path = n ? expand(x, from, n) : NULL;
 		fd = path ? opener_open(path, &x->main->rights) : -1;
 		if (fd >= 0) {
-			(void)close(fd);
+			opener_close(fd);
 			x->found = path;
 			return 1;
 		}

@@ -283,7 +283,7 @@ int elf_object_open_fd(int fd, const char *name, struct elf_object **ret, struct
 	int r;
 
 	if (!o) {
-		(void)close(fd);
+		opener_close(fd);
 		return fail(e, ENOMEM, "out of memory");
 	}
 	o->fd = fd;
@@ -447,6 +447,16 @@ const char *elf_object_path(const struct elf_object *o)
 int elf_object_fd(const struct elf_object *o)
 {
 	return o->fd;
+}
+
+int elf_object_origin(const struct elf_object *o)
+{
+	return opener_origin(o->fd);
+}
+
+bool elf_object_is_copy(const struct elf_object *o)
+{
+	return elf_object_origin(o) != o->fd;
 }
 
 char *elf_object_interpreter(const struct elf_object *o)

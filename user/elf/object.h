@@ -68,7 +68,11 @@ void elf_object_set_called(struct elf_object *o, const char *path);
 const char *elf_object_path(const struct elf_object *o);
 /* The last component of what its file is called. */
 const char *elf_object_base_name(const struct elf_object *o);
-int elf_object_fd(const struct elf_object *o); /* still owned by the object */
+int elf_object_fd(const struct elf_object *o); /* to read; still owned by the object */
+/* Of which its state and its name are asked, see opener_origin; as well. */
+int elf_object_origin(const struct elf_object *o);
+/* Is what is read a copy, as of files on mounts that users make? */
+bool elf_object_is_copy(const struct elf_object *o);
 /* The path of its dynamic linker; the caller frees. NULL: it has none. */
 char *elf_object_interpreter(const struct elf_object *o);
 bool elf_object_is_dynamic(const struct elf_object *o); /* has PT_INTERP: LD_PRELOAD can work */

@@ -56,7 +56,8 @@ void text_add(struct text *t, const struct elf_object *o, uint64_t vaddr)
 	struct statfs fs;
 	unsigned char is = 1;
 
-	if (!t || file_look_at_open(elf_object_fd(o), &st) < 0 ||
+	/* Where a copy was read, the file is not asked for its file system: it need not answer. */
+	if (!t || elf_object_is_copy(o) || file_look_at_open(elf_object_fd(o), &st) < 0 ||
 	    fstatfs(elf_object_fd(o), &fs) < 0)
 		return;
 	if (fs.f_type != OVERLAYFS_SUPER_MAGIC && fs.f_type != BTRFS_SUPER_MAGIC)

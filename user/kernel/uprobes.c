@@ -45,6 +45,18 @@ bool uprobes_alone_in(pid_t pid)
 	return proc_thread(pid) == pid;
 }
 
+/* The kernel holds locks of the whole machine while it reads a page for a probe. */
+static int check_file(const struct uprobes *u, struct error *e)
+{
+	if (!elf_object_is_copy(u->places->o))
+		return 0;
+	return fail(e, EREMOTE,
+		    "%s: on a mount that a user has made, who can have the kernel wait for it "
+		    "while it puts a probe there: give a point of samples, or run a copy of the "
+		    "program that is elsewhere",
+		    name_of(u));
+}
+
 static int check_process(const struct uprobes *u, struct error *e)
 {
 	if (!u->pid || uprobes_alone_in(u->pid))
@@ -169,6 +181,8 @@ int uprobe_attach(const struct uprobes *u, size_t i, const struct bpf_program *p
 	int r = check_process(u, e);
 
 	if (r == 0)
+		r = check_file(u, e);
+	if (r == 0)
 		r = look(u, &u->all[i], &offset, &semaphore, e);
 	if (r < 0)
 		return r;
@@ -187,6 +201,8 @@ int uprobes_link(const struct uprobes *u, const struct bpf_program *program, str
 	char path[PATH];
 	int r = check_process(u, e), fd;
 
+	if (r == 0)
+		r = check_file(u, e);
 	if (r == 0 && !numbers)
 		r = fail(e, ENOMEM, "out of memory");
 	for (size_t i = 0; r == 0 && i < u->n; i++) {

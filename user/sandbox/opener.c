@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
@@ -26,8 +27,10 @@
 #include <unistd.h>
 
 #define NAME "coz-opener"
-#define MOST_AHEAD (1 << 20) /* of one table */
-#define MOST_TABLES 64	     /* more than a program has; who made the file decides how many */
+#define MOST_AHEAD (1 << 20)	  /* of one table */
+#define MOST_TABLES 64		  /* more than a program has; who made the file decides how many */
+#define MOST_COPIED (512LL << 20) /* of one file ... */
+#define ALL_COPIED (2LL << 30)	  /* ... and of all that are open */
 
 struct request {
 	uint32_t size; /* of the path that follows */
@@ -45,8 +48,14 @@ static struct {
 	pthread_mutex_t lock;
 	unsigned int answer_s;
 	struct made process;
-	bool *is_slow; /* by descriptor: of a file that opener_close does not close */
-	size_t n_slow;
+	struct kept {
+		bool is_slow; /* opener_close does not close it */
+		bool is_copy;
+		int origin; /* of a copy */
+		int64_t size;
+	} * kept; /* by descriptor */
+	size_t n_kept;
+	int64_t copied; /* bytes of all copies */
 	bool any_left;
 } opener = {.lock = PTHREAD_MUTEX_INITIALIZER, .process = {.fd = -1, .pidfd = -1}};
 
@@ -89,8 +98,43 @@ static int describe(int fd, struct opened_file *ret)
 	return 0;
 }
 
+/* A copy that nobody can write to. Closes @fd, which can wait for its file system as well. */
+static int copy_file(int fd)
+{
+	static char room[MOST_AHEAD];
+	_cleanup_close_ int copy = memfd_create("cozbpf-copy", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	int64_t at = 0;
+	ssize_t n = copy < 0 ? -1 : 1;
+	int r;
+
+	while (n > 0 && at < MOST_COPIED) {
+		n = pread(fd, room, sizeof(room), at);
+		if (n > 0 && pwrite(copy, room, (size_t)n, at) != n)
+			n = -1;
+		at += n > 0 ? n : 0;
+	}
+	r = n > 0 ? -EFBIG : n < 0 ? -errno : 0;
+	(void)close(fd);
+	if (r == 0 &&
+	    fcntl(copy, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0)
+		r = -errno;
+	return r < 0 ? r : TAKE_FD(copy);
+}
+
+/* The file as O_PATH opens it, which reads nothing. */
+static int open_origin(int fd)
+{
+	char link[32];
+	int origin;
+
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	origin = open(link, O_PATH | O_CLOEXEC);
+	return origin < 0 ? -errno : origin;
+}
+
 static bool one_request(int client)
 {
+	_cleanup_close_ int origin = -1;
 	struct answer a = {0};
 	struct request q;
 	_cleanup_close_ int fd = -1;
@@ -101,12 +145,22 @@ static bool one_request(int client)
 		return false;
 	path[q.size] = 0;
 	fd = open_file(path, q.has_rights ? &q.rights : NULL);
-	if (fd >= 0)
-		read_headers(fd);
 	a.status = fd < 0 ? fd : describe(fd, &a.file);
+	if (a.status == 0)
+		a.file.is_copy = file_is_on_users_mount(fd, path, a.file.file_system);
+	if (a.file.is_copy) {
+		origin = open_origin(fd);
+		fd = copy_file(TAKE_FD(fd));
+		a.file.may_be_fuse = false;
+		a.status = origin < 0 ? origin : fd < 0 ? fd : 0;
+	} else if (fd >= 0) {
+		read_headers(fd);
+	}
 	/* A change of rights has cleared it. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	return message_send_fd(client, fd, &a, sizeof(a), 0) == 0;
+	return message_send_fd(client, fd, &a, sizeof(a), 0) == 0 &&
+	       (a.status < 0 || !a.file.is_copy ||
+		message_send_fd(client, origin, &q.size, 1, 0) == 0);
 }
 
 static void serve(int client)
@@ -133,12 +187,15 @@ void opener_stop(void)
 	maker_stop(&maker);
 }
 
-static int ask(const char *path, const struct file_rights *as, struct opened_file *ret)
+/* @ret_origin: of a copy, which the caller closes; else -1. */
+static int ask(const char *path, const struct file_rights *as, struct opened_file *ret,
+	       int *ret_origin)
 {
 	struct request q = {.size = (uint32_t)strlen(path), .has_rights = as != NULL};
 	uint64_t until = clock_monotonic_ns() + opener.answer_s * NSEC_PER_SEC;
 	struct made *p = &opener.process;
 	struct answer a = {0};
+	_cleanup_close_ int origin = -1;
 	int fd = -1, r = 0;
 	char hello;
 
@@ -155,66 +212,99 @@ static int ask(const char *path, const struct file_rights *as, struct opened_fil
 		r = message_send(p->fd, path, q.size, until);
 	if (r == 0)
 		r = message_read_fd(p->fd, &a, sizeof(a), until, &fd, NULL);
-	if (r < 0) {
+	if (r == 0 && a.status == 0 && a.file.is_copy)
+		r = message_read_fd(p->fd, &hello, 1, until, &origin, NULL);
+	if (r == 0 && a.status == 0 && (fd < 0 || (a.file.is_copy && origin < 0)))
+		r = -EIO;
+	if (r < 0)
 		made_end(p);
-		return r;
-	}
-	if (a.status < 0 && fd >= 0)
+	r = r < 0 ? r : a.status;
+	if (r < 0 && fd >= 0)
 		(void)close(fd);
 	*ret = a.file;
-	return a.status < 0 ? a.status : fd < 0 ? -EIO : fd;
+	*ret_origin = TAKE_FD(origin);
+	return r < 0 ? r : fd;
 }
 
-/* With the lock held. -ENOMEM: @fd is closed as others are. */
-static int remember(int fd, bool is_slow)
+/* With the lock held. -ENOMEM, -EFBIG: @fd is closed as others are. */
+static int remember(int fd, const struct kept *k)
 {
 	size_t n = (size_t)fd + 64;
-	bool *grown;
+	struct kept *grown;
 
-	if ((size_t)fd < opener.n_slow) {
-		opener.is_slow[fd] = is_slow;
+	if (k->size > ALL_COPIED - opener.copied)
+		return -EFBIG;
+	if ((size_t)fd >= opener.n_kept && !k->is_slow && !k->is_copy)
 		return 0;
+	if ((size_t)fd >= opener.n_kept) {
+		grown = realloc(opener.kept, n * sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		memset(grown + opener.n_kept, 0, (n - opener.n_kept) * sizeof(*grown));
+		opener.kept = grown;
+		opener.n_kept = n;
 	}
-	if (!is_slow)
-		return 0;
-	grown = realloc(opener.is_slow, n * sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	memset(grown + opener.n_slow, 0, (n - opener.n_slow) * sizeof(*grown));
-	opener.is_slow = grown;
-	opener.n_slow = n;
-	grown[fd] = true;
+	opener.kept[fd] = *k;
+	opener.copied += k->size;
 	return 0;
+}
+
+/* With the lock held. */
+static struct kept kept_of(int fd)
+{
+	return (size_t)fd < opener.n_kept ? opener.kept[fd] : (struct kept){0};
+}
+
+int opener_origin(int fd)
+{
+	struct kept k;
+
+	(void)pthread_mutex_lock(&opener.lock);
+	k = kept_of(fd);
+	(void)pthread_mutex_unlock(&opener.lock);
+	return k.is_copy ? k.origin : fd;
 }
 
 int opener_dup(int fd)
 {
-	int copy;
+	struct kept k;
+	int r, copy;
 
 	if (descriptors_are_short())
 		return -EMFILE;
 	(void)pthread_mutex_lock(&opener.lock);
-	copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	copy = copy < 0 ? -errno : copy;
-	if (copy >= 0 && remember(copy, (size_t)fd < opener.n_slow && opener.is_slow[fd]) < 0) {
-		opener.any_left = true;
-		copy = -ENOMEM;
+	k = kept_of(fd);
+	k.size = 0; /* is counted already */
+	k.origin = k.is_copy ? fcntl(k.origin, F_DUPFD_CLOEXEC, 0) : -1;
+	copy = k.is_copy && k.origin < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	r = copy < 0 ? -errno : remember(copy, &k);
+	if (r < 0 && copy >= 0) {
+		opener.any_left |= k.is_slow;
+		if (!k.is_slow)
+			(void)close(copy);
 	}
+	if (r < 0 && k.origin >= 0)
+		(void)close(k.origin);
 	(void)pthread_mutex_unlock(&opener.lock);
-	return copy;
+	return r < 0 ? r : copy;
 }
 
 void opener_close(int fd)
 {
-	bool slow;
+	struct kept k;
 
 	if (fd < 0)
 		return;
 	(void)pthread_mutex_lock(&opener.lock);
-	slow = (size_t)fd < opener.n_slow && opener.is_slow[fd];
-	opener.any_left |= slow;
+	k = kept_of(fd);
+	opener.any_left |= k.is_slow;
+	opener.copied -= k.size;
+	if (k.is_copy)
+		opener.kept[fd] = (struct kept){0};
 	(void)pthread_mutex_unlock(&opener.lock);
-	if (!slow)
+	if (k.is_copy)
+		(void)close(k.origin);
+	if (!k.is_slow)
 		(void)close(fd);
 }
 
@@ -240,12 +330,12 @@ _Noreturn void opener_leave(int status)
 
 int opener_open_described(const char *path, const struct file_rights *as, struct opened_file *ret)
 {
-	int r;
+	_cleanup_close_ int origin = -1;
+	int fd, r;
 
 	/* Another process has another /proc/self. A program's files have no reason to name it. */
 	if (!maker.pid || (!as && !strncmp(path, "/proc/self/", 11))) {
-		int fd = open_file(path, as);
-
+		fd = open_file(path, as);
 		r = fd < 0 ? fd : describe(fd, ret);
 		if (r < 0 && fd >= 0)
 			(void)close(fd);
@@ -256,11 +346,25 @@ int opener_open_described(const char *path, const struct file_rights *as, struct
 	if (descriptors_are_short())
 		return -EMFILE;
 	(void)pthread_mutex_lock(&opener.lock);
-	r = ask(path, as, ret);
-	if (r >= 0)
-		(void)remember(r, ret->may_be_fuse);
+	r = fd = ask(path, as, ret, &origin);
+	if (fd >= 0) {
+		struct kept k = {.is_slow = ret->may_be_fuse,
+				 .is_copy = ret->is_copy,
+				 .origin = origin,
+				 .size = ret->is_copy ? file_size(fd) : 0};
+
+		(void)lseek(fd, 0, SEEK_SET);
+		r = remember(fd, &k);
+	}
 	(void)pthread_mutex_unlock(&opener.lock);
-	return r;
+	/* What cannot be remembered as slow is closed as others are. */
+	if (r < 0 && fd >= 0 && !ret->is_copy)
+		r = 0;
+	if (r < 0 && fd >= 0)
+		(void)close(fd);
+	if (r >= 0)
+		(void)TAKE_FD(origin);
+	return r < 0 ? r : fd;
 }
 
 int opener_open(const char *path, const struct file_rights *as)

@@ -15,14 +15,17 @@ struct opened_file {
 	int64_t file_system; /* as in linux/magic.h */
 	bool is_nosuid;	     /* its mount's owners are not believed */
 	bool may_be_fuse;
+	bool is_copy; /* what was opened is a copy of it: see opener_origin */
 };
 
 /* To be called early, as decoder_start. Not started, files are opened in this process. @answer_s:
  * until a file system that does not answer is given up. */
 int opener_start(unsigned int answer_s);
 void opener_stop(void);
-/* As open_file; what elf_object_open_fd reads of it has been read as well. Also -ETIMEDOUT: the
- * file system does not answer. Can be called by all threads. */
+/* As open_file; what elf_object_open_fd reads of it has been read as well. A file on a mount that a
+ * user has made is copied, and the copy opened: -EFBIG if it, or all that is open of such files
+ * together, is too large. Also -ETIMEDOUT: the file system does not answer. Can be called by all
+ * threads. */
 int opener_open(const char *path, const struct file_rights *as);
 /* Closes what opener_open returned. Closing a file of a FUSE file system waits for it, and neither
  * a signal nor the end of the process ends the wait. Such a file stays open until opener_leave. */
@@ -33,8 +36,11 @@ static inline void opener_closep(const int *fd)
 	opener_close(*fd);
 }
 
-/* A copy of it, which is closed likewise. Negative errno. */
+/* Another descriptor of it, which is closed likewise. Negative errno. */
 int opener_dup(int fd);
+/* What has the state and the name of an open file: where it is a copy, the file itself, as
+ * O_PATH opens it, else @fd. Until that is closed. */
+int opener_origin(int fd);
 /* Ends this process as exit, but for functions registered with atexit, which must have nothing to
  * do. Files that opener_close has left open are closed by another process, which is waited for by
  * nobody. */

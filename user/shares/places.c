@@ -110,7 +110,7 @@ static const char *why_not_that(const struct elf_object *o, const struct counts_
 	const char *build_id = elf_object_build_id(o);
 	struct stat st;
 
-	if (fstat(elf_object_fd(o), &st) < 0)
+	if (fstat(elf_object_origin(o), &st) < 0)
 		return "its file cannot be looked at";
 	if (image->owner != COUNTS_NO_OWNER && image->owner != COUNTS_NOBODY &&
 	    st.st_uid != image->owner)

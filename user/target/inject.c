@@ -280,6 +280,7 @@ struct leaving {
 	bool mappings;	/* is it their turn, or the handler's? */
 	bool strangers; /* is it their turn? */
 	size_t found, failed;
+	bool cut_short;		 /* this round, for want of time */
 	pid_t last;		 /* that failed */
 	uint64_t until, at_last; /* at_last: whatever comes, so that nobody is let go halfway */
 };
@@ -314,6 +315,7 @@ static int leave_one(pid_t pid, void *arg)
 	 * thousand of them. */
 	if (clock_monotonic_ns() > (x->failed ? x->until : x->at_last)) {
 		x->last = x->last ? x->last : pid;
+		x->cut_short = true;
 		return 1;
 	}
 	if (pid == getpid() || is_hung(x, pid) || is_stranger(x, pid) != x->strangers)
@@ -356,8 +358,9 @@ int inject_leave(const struct inject_options *o, const struct inject_layout *kno
 	 */
 	do {
 		x.found = x.failed = 0;
+		x.cut_short = false;
 		take_step(&x, false);
-		if (!x.found && !x.last)
+		if (!x.found && !x.cut_short)
 			return 0;
 		if (!x.failed)
 			take_step(&x, true);

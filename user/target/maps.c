@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/proc.h"
 #include "base/search.h"
+#include "sandbox/opener.h"
 #include "target/process.h"
 
 #include <errno.h>
@@ -13,6 +14,7 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 /* The target chooses its paths: bound what we keep of them. */
 #define MAX_PATHS_BYTES (32U * 1024 * 1024)
@@ -313,15 +315,17 @@ static bool leads_to(const char *link, const struct map_entry *m)
 }
 
 /* The kernel's link to the mapped file itself, unless the mapping was replaced since we read the
- * list. */
-static char *through_map_files(pid_t pid, const struct map_entry *m)
+ * list. *ret_may: such links can be followed. */
+static char *through_map_files(pid_t pid, const struct map_entry *m, bool *ret_may)
 {
 	char link[PROC_PATH], range[48];
+	struct statx x;
 
 	(void)snprintf(range, sizeof(range), "map_files/%llx-%llx", (unsigned long long)m->start,
 		       (unsigned long long)m->end);
 	proc_path(link, pid, range);
-	return leads_to(link, m) ? strdup(link) : NULL;
+	*ret_may = file_look_at(link, &x) == 0 || (errno != EPERM && errno != EACCES);
+	return *ret_may && leads_to(link, m) ? strdup(link) : NULL;
 }
 
 bool map_entry_is_file(const struct map_entry *m, int fd)
@@ -336,28 +340,36 @@ int map_entry_open_path(pid_t pid, const struct map_entry *m, char **ret, struct
 {
 	/* The second form is for a file whose name really ends like that. */
 	static const char *const suffixes[] = {"", DELETED};
-	bool exists = false;
-	char *path = through_map_files(pid, m);
+	bool exists = false, may;
+	char *path = through_map_files(pid, m, &may);
 
 	if (path) {
 		*ret = path;
 		return 0;
 	}
+	if (may)
+		return fail(e, ESTALE, "%s is no longer mapped by process %d", m->path, (int)pid);
 	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
-		struct statx x;
+		struct opened_file file;
+		int fd;
 
 		if (asprintf(&path, "/proc/%d/root%s%s", (int)proc_thread(pid), m->path,
 			     suffixes[i]) < 0)
 			return fail(e, ENOMEM, "out of memory");
-		if (file_look_at(path, &x) == 0) {
-			exists = true;
-			/* Of overlays (before Linux 6.8) and btrfs, maps names a device that no
-			 * file system is on when it is asked: their own have no major number. */
-			if (S_ISREG(x.stx_mode) &&
-			    (is_inode(&x, m) || (x.stx_ino == m->inode && x.stx_dev_major == 0))) {
-				*ret = path;
-				return 0;
-			}
+		/* On the way there may be what a user has mounted, which need not answer. */
+		fd = opener_open_described(path, NULL, &file);
+		exists |= fd >= 0;
+		opener_close(fd);
+		/* Of overlays (before Linux 6.8) and btrfs, maps names a device that no file system
+		 * is on when it is asked: their own have no major number. Why it cannot be opened,
+		 * who opens it says. */
+		if (fd >= 0 ? file.st.st_ino == m->inode &&
+				      (major(file.st.st_dev) == 0 ||
+				       (major(file.st.st_dev) == m->dev_major &&
+					minor(file.st.st_dev) == m->dev_minor))
+			    : fd != -ENOENT && fd != -ENOTDIR) {
+			*ret = path;
+			return 0;
 		}
 		free(path);
 	}
