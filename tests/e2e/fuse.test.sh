@@ -183,6 +183,14 @@ if [[ $(readlink "/proc/$victim/exe") = */steady ]]; then
 	attached -d 2
 	refusal '... that hangs: attach says so' 'file system that the executable of process .* does not answer' $?
 	kill -CONT "$server"
+	why=
+	kill -USR2 "$server"
+	"$COZBPF" attach -q --no-report -o "$profile" "$victim" >out 2>complaint &
+	pid=$!
+	sleep 1
+	ended "$pid"
+	verdict '... that hangs when its file is closed: SIGTERM ends attach' "$why" complaint
+	kill -KILL "$server"
 else
 	printf 'skip an overlay of data alone over FUSE: it cannot be mounted: %s\n' "$(head -n 1 complaint)"
 fi

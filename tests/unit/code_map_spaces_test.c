@@ -202,12 +202,12 @@ static void test_ends_when_looked_at(void **state)
 
 	(void)state;
 	copy_ourselves(path);
-	for (int i = 0; i < 100; i++) {
+	for (int i = 0; i < 30; i++) {
 		struct code_map *m = open_map(&(struct code_scope){0});
 		pid_t pid = execute(path, "wait"), killer = fork();
 
 		if (killer == 0) {
-			uint64_t until = clock_monotonic_ns() + (uint64_t)i * 5 * NSEC_PER_USEC;
+			uint64_t until = clock_monotonic_ns() + (uint64_t)i * 20 * NSEC_PER_USEC;
 
 			while (clock_monotonic_ns() < until)
 				;
@@ -219,7 +219,7 @@ static void test_ends_when_looked_at(void **state)
 			assert_true(!m->objects[k]->is_main || m->objects[k]->elf);
 		(void)waitpid(killer, NULL, 0);
 		end(pid);
-		if (i == 99) {
+		if (i == 29) {
 			pid = execute(path, "wait");
 			assert_int_equal(code_map_add_main(m, pid, NULL), 0);
 			assert_true(is_placed(m, pid, path));

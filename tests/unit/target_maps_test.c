@@ -180,6 +180,14 @@ static void no_such_process(void **state)
 	assert_non_null(strstr(e.text, "does not exist"));
 }
 
+static bool is_file(const struct map_entry *m, int fd, const char *name)
+{
+	struct statx x;
+
+	assert_int_equal(statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &x), 0);
+	return map_entry_is_file(m, &x, name);
+}
+
 static bool may_follow(void)
 {
 	return geteuid() == 0;
@@ -225,8 +233,9 @@ static void replaced_file(void **state)
 	if (map_entry_open_path(getpid(), m, &path, &e) == 0) {
 		assert_int_equal(stat(path, &opened), 0);
 		assert_int_equal(opened.st_ino, mapped.st_ino);
-		assert_true(map_entry_is_file(m, fd));
-		assert_false(map_entry_is_file(m, fresh));
+		assert_true(is_file(m, fd, NULL));
+		assert_false(is_file(m, fresh, NULL));
+		assert_int_equal(is_file(m, fresh, name), major(mapped.st_dev) == 0);
 		/* On some file systems stat has another device: on those that have none of their
 		 * own. */
 		moved = *m;

@@ -69,56 +69,72 @@ static bool says_nothing(int fd)
 	       !(x.stx_attributes_mask & (STATX_ATTR_NODUMP | STATX_ATTR_COMPRESSED));
 }
 
-/* Is the mount there, and not a FUSE server's that another user runs? */
-static bool has_mount(const char *mountinfo, uint64_t id)
+#define DEVICE 24 /* "MAJOR:MINOR" of a mounted file system */
+
+/* Finds the mount number @id, or else one of the file system @device, among those of @mountinfo.
+ * *ret_is_users: it is a FUSE server's that another user runs. -ENOENT: there is none. */
+static int find_mount(const char *mountinfo, uint64_t id, const char *device,
+		      char ret_device[DEVICE], bool *ret_is_users)
 {
 	_cleanup_fclose_ FILE *f = fopen(mountinfo, "re");
 	_cleanup_free_ char *line = NULL;
 	size_t room = 0;
 
-	while (f && getline(&line, &room, f) > 0)
-		if (strtoull(line, NULL, 10) == id) {
-			/* The file system's own options come last; no field has a space in it. */
-			const char *options = strrchr(line, ' ');
-			const char *user = options ? strstr(options, "user_id=") : NULL;
-			unsigned long uid = user ? strtoul(user + 8, NULL, 10) : 0;
+	while (f && getline(&line, &room, f) > 0) {
+		/* The file system's own options come last; no field has a space in it. */
+		const char *options = strrchr(line, ' ');
+		const char *user = options ? strstr(options, "user_id=") : NULL;
+		unsigned long uid = user ? strtoul(user + strlen("user_id="), NULL, 10) : 0;
+		unsigned long long number;
 
-			return uid == 0 || uid == geteuid();
-		}
-	return false;
+		if (sscanf(line, "%llu %*u %23s", &number, ret_device) != 2 ||
+		    (device ? strcmp(ret_device, device) != 0 : number != id))
+			continue;
+		*ret_is_users = uid != 0 && uid != geteuid();
+		return 0;
+	}
+	return f && !ferror(f) ? -ENOENT : -ESRCH;
 }
 
 /* Is the mount namespace behind @link, of a process, one of our own user namespace, so that only
  * root mounts anything there? */
-static bool is_roots(const char *link)
+static int is_roots(const char *link, bool *ret)
 {
 	_cleanup_close_ int ns = open(link, O_RDONLY | O_CLOEXEC);
 	_cleanup_close_ int owner = ns < 0 ? -1 : ioctl(ns, NS_GET_USERNS);
 	struct stat its, ours;
 
-	return owner >= 0 && fstat(owner, &its) == 0 && stat("/proc/self/ns/user", &ours) == 0 &&
+	*ret = owner >= 0 && fstat(owner, &its) == 0 && stat("/proc/self/ns/user", &ours) == 0 &&
 	       its.st_dev == ours.st_dev && its.st_ino == ours.st_ino;
+	return ns < 0 ? -ESRCH : 0;
 }
 
-/* Is it on a mount that root has made: one of our own mount namespace, or of the namespace of the
- * process that @path is about, as containers have? */
-static bool is_on_roots_mount(int fd, const char *path)
+/* Roots are: mounts of our own mount namespace, of the namespace that root has made for the process
+ * that @path is about, as containers have it, and what another namespace has of file systems that
+ * are mounted here. */
+static int is_on_users_mount(int fd, const char *path, bool *ret)
 {
-	char of_process[64];
+	char link[64], device[DEVICE], unused[DEVICE];
+	bool roots_namespace;
 	struct statx x;
-	int pid;
+	int pid, r;
 
+	*ret = true;
 	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &x) < 0)
-		return false;
-	if (has_mount("/proc/self/mountinfo", x.stx_mnt_id))
-		return true;
-	if (sscanf(path, "/proc/%d/", &pid) != 1)
-		return false;
-	(void)snprintf(of_process, sizeof(of_process), "/proc/%d/ns/mnt", pid);
-	if (!is_roots(of_process))
-		return false;
-	(void)snprintf(of_process, sizeof(of_process), "/proc/%d/mountinfo", pid);
-	return has_mount(of_process, x.stx_mnt_id);
+		return -errno;
+	if (find_mount("/proc/self/mountinfo", x.stx_mnt_id, NULL, device, ret) == 0 ||
+	    sscanf(path, "/proc/%d/", &pid) != 1)
+		return 0;
+	(void)snprintf(link, sizeof(link), "/proc/%d/ns/mnt", pid);
+	r = is_roots(link, &roots_namespace);
+	if (r < 0)
+		return r;
+	(void)snprintf(link, sizeof(link), "/proc/%d/mountinfo", pid);
+	r = find_mount(link, x.stx_mnt_id, NULL, device, ret);
+	if (r == 0 && !roots_namespace &&
+	    find_mount("/proc/self/mountinfo", 0, device, unused, ret) < 0)
+		*ret = true;
+	return r == -ENOENT ? 0 : r;
 }
 
 bool file_may_be_fuse(int fd, int64_t file_system)
@@ -127,10 +143,12 @@ bool file_may_be_fuse(int fd, int64_t file_system)
 	       (file_system == OVERLAYFS_SUPER_MAGIC && says_nothing(fd));
 }
 
-bool file_is_on_users_mount(int fd, const char *path, int64_t file_system)
+int file_is_on_users_mount(int fd, const char *path, int64_t file_system, bool *ret)
 {
-	return (file_system == FUSE_SUPER_MAGIC || file_system == OVERLAYFS_SUPER_MAGIC) &&
-	       !is_on_roots_mount(fd, path);
+	*ret = false;
+	return file_system == FUSE_SUPER_MAGIC || file_system == OVERLAYFS_SUPER_MAGIC
+		       ? is_on_users_mount(fd, path, ret)
+		       : 0;
 }
 
 /* @resolve: of openat2. */
@@ -152,8 +170,13 @@ static int check_and_open(int directory, const char *path, int flags, uint64_t r
 	/* Any user can mount FUSE in a namespace, and an overlay over it. FUSE refuses root then,
 	 * but the overlay opens files with its maker's rights: we would wait for that user's
 	 * process, and to close such a file is a wait that nothing ends. */
-	if (fs.f_type == OVERLAYFS_SUPER_MAGIC && says_nothing(fd) && !is_on_roots_mount(fd, path))
-		return -EREMOTE;
+	if (fs.f_type == OVERLAYFS_SUPER_MAGIC && says_nothing(fd)) {
+		bool is_users;
+		int r = is_on_users_mount(fd, path, &is_users);
+
+		if (r < 0 || is_users)
+			return r < 0 ? r : -EREMOTE;
+	}
 	/* The same file, whatever has the name by now. O_NONBLOCK: a lease on the file must not
 	 * delay us. A pipe's writer is waited for. */
 	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);

@@ -110,7 +110,7 @@ static int show(const struct annotate_command *c, const struct shares_code *of,
 				     .all = c->all,
 				     .width = (int)c->width};
 	struct replace_file f = html_file(c);
-	struct stat st;
+	struct statx st;
 	int r;
 
 	if (!samples)
@@ -126,7 +126,7 @@ static int show(const struct annotate_command *c, const struct shares_code *of,
 	if (r < 0)
 		return fail(e, -r, "%s", strerror(-r));
 	/* Its code is shown. */
-	f.is_private |= fstat(elf_object_origin(of->object), &st) == 0 && !(st.st_mode & S_IROTH);
+	f.is_private |= elf_object_look_at(of->object, &st) == 0 && !(st.stx_mode & S_IROTH);
 	return c->html ? replace_file(&f, write_html, &page, e) : 0;
 }
 

@@ -72,22 +72,18 @@ static int check_scope(struct code_map *m, bool automatic, struct error *e)
 
 /* What the main executable is as the kernel has it: asked for its name or its state again, a file
  * system of its own can keep us waiting (FUSE). A deleted one is called as it was opened. */
-static void describe(int fd, char *path, struct map_entry *ret)
+static void describe(const struct elf_object *elf, char **path, struct map_entry *ret)
 {
-	char link[32];
 	struct statx st;
-	ssize_t n;
 
-	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	n = readlink(link, path, PATH_MAX - 1);
-	path[n > 0 ? n : 0] = '\0';
-	if (file_look_at_open(fd, &st) < 0)
+	*path = elf_object_real_path(elf);
+	if (elf_object_look_at(elf, &st) < 0)
 		return;
 	ret->dev_major = st.stx_dev_major;
 	ret->dev_minor = st.stx_dev_minor;
 	ret->inode = st.stx_ino;
-	if (*path == '/' && st.stx_nlink)
-		ret->path = path;
+	if (*path && st.stx_nlink)
+		ret->path = *path;
 }
 
 int code_map_open(const char *main_path, const struct code_scope *scope, struct code_map **ret,
@@ -96,7 +92,7 @@ int code_map_open(const char *main_path, const struct code_scope *scope, struct 
 	struct code_map *m = calloc(1, sizeof(*m));
 	struct map_entry entry = {.path = (char *)(uintptr_t)main_path};
 	_cleanup_elf_object_ struct elf_object *elf = NULL;
-	char path[PATH_MAX];
+	_cleanup_free_ char *path = NULL;
 	int r;
 
 	if (!m)
@@ -111,7 +107,7 @@ int code_map_open(const char *main_path, const struct code_scope *scope, struct 
 	r = scope->named ? elf_object_open_named(NULL, main_path, &elf, e)
 			 : elf_object_open(main_path, &elf, e);
 	if (r == 0)
-		describe(elf_object_origin(elf), path, &entry);
+		describe(elf, &path, &entry);
 	if (r == 0 && (globs_copy(&m->sources, scope->sources, scope->n_sources) < 0 ||
 		       globs_copy(&m->binaries, scope->binaries, scope->n_binaries) < 0 ||
 		       !m->spaces || !code_object_add(m, &entry, 0)))

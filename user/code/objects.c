@@ -9,10 +9,12 @@
 #include "target/process.h"
 
 #include <errno.h>
+#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/vfs.h>
 
 /* Libraries are opened through links of the process's, which nobody knows: @e, about @opened, is to
  * name the file. */
@@ -21,10 +23,31 @@ static void name_file(struct error *e, const char *opened, const char *path)
 	size_t n = strlen(opened);
 	struct error text = {0};
 
-	if (strncmp(e->text, opened, n) || !strcmp(opened, path))
+	if (!e || strncmp(e->text, opened, n) || !strcmp(opened, path))
 		return;
 	(void)fail(&text, EINVAL, "%s%s", path, e->text + n);
 	*e = text;
+}
+
+/* Do stat and /proc/PID/maps speak of another device and inode there? The file is a disk's, or on a
+ * mount of root's: it answers. */
+static bool is_renumbered(const struct elf_object *elf)
+{
+	struct statfs fs;
+
+	return !elf_object_is_copy(elf) && fstatfs(elf_object_fd(elf), &fs) == 0 &&
+	       (fs.f_type == OVERLAYFS_SUPER_MAGIC || fs.f_type == BTRFS_SUPER_MAGIC);
+}
+
+/* Before Linux 6.8 a mapping of a user's overlay has the numbers of the file below it, which is
+ * everybody's: what is opened through it must not become that file. */
+bool code_object_is(const struct code_object *o, const struct elf_object *elf)
+{
+	_cleanup_free_ char *name = elf_object_real_path(elf);
+	struct statx state;
+
+	return elf_object_look_at(elf, &state) == 0 &&
+	       map_entry_is_file(&o->entry, &state, is_renumbered(elf) ? name : NULL);
 }
 
 int code_object_open(struct code_object *o, struct elf_object **ret, struct error *e)
@@ -46,8 +69,10 @@ int code_object_open(struct code_object *o, struct elf_object **ret, struct erro
 		name_file(e, path, o->entry.path);
 		return r;
 	}
-	if (!map_entry_is_file(&o->entry, elf_object_origin(elf)))
-		return fail(e, ESTALE, "%s: process %d has mapped another file in its place",
+	if (!code_object_is(o, elf))
+		return fail(e, EREMOTE,
+			    "%s: process %d has mapped another file in its place, or it is on an "
+			    "overlay of a user's, which Linux 6.8 and later can tell",
 			    o->entry.path, (int)o->pid);
 	*ret = TAKE_PTR(elf);
 	return 0;
@@ -90,6 +115,7 @@ struct line_table *code_object_lines(struct code_object *o, struct error *e)
 	if (elf && !o->lines_tried &&
 	    line_table_open_with(elf, o->line_options, &o->lines, &why) < 0) {
 		name_file(&why, elf_object_path(elf), o->entry.path);
+		free(o->why_no_lines);
 		o->why_no_lines = strdup(why.text);
 	}
 	o->lines_tried = true;

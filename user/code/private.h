@@ -90,10 +90,13 @@ bool code_object_by_function(const struct code_map *m, struct code_object *o);
 bool code_object_has_names(const struct code_map *m, struct code_object *o);
 /* Open on demand; NULL when it cannot be. */
 const struct elf_object *code_object_elf(struct code_object *o, struct error *e);
-/* Opens it once more, for the caller, who closes it. Negative errno. */
+/* Opens it once more, for the caller, who closes it. Negative errno; -EREMOTE: what is there now is
+ * another file. */
 int code_object_open(struct code_object *o, struct elf_object **ret, struct error *e);
 /* From now on it is opened through @pid, which has mapped it as @p says. */
 void code_object_through(struct code_object *o, pid_t pid, const struct code_mapping *p);
+/* Is what was opened the object's file? */
+bool code_object_is(const struct code_object *o, const struct elf_object *elf);
 bool code_object_same_inode(const struct code_object *o, const struct map_entry *p);
 struct line_table *code_object_lines(struct code_object *o, struct error *e);
 /* Is @name its path or its base name? */

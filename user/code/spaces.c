@@ -132,9 +132,11 @@ static int open_executable(struct code_object *o, pid_t pid, const char *link,
 
 	if (r < 0)
 		return r;
-	if (file_look_at_open(elf_object_origin(elf), &opened) < 0 ||
-	    !file_is_same(&opened, before))
+	if (elf_object_look_at(elf, &opened) < 0 || !file_is_same(&opened, before))
 		return fail(e, ESRCH, "process %d executes another program by now", (int)pid);
+	if (!code_object_is(o, elf))
+		return fail(e, EREMOTE, "%s: process %d executes another file of that name",
+			    o->entry.path, (int)pid);
 	elf_object_set_called(elf, o->entry.path);
 	o->elf = TAKE_PTR(elf);
 	return 0;
@@ -202,14 +204,16 @@ int code_map_add_main(struct code_map *m, pid_t pid, struct error *e)
 		struct error why = {0};
 
 		o->elf_tried = true;
-		if (open_executable(o, pid, link, &state, &why) < 0)
+		r = open_executable(o, pid, link, &state, &why);
+		if (r < 0)
 			o->why = strdup(why.text);
 	}
 	/* A library stays a library for all processes that have it mapped, although this one
 	 * executes it. An open that failed says nothing of a file that others have mapped, or where
 	 * the process has ended or executes another one by now. */
 	if (o->elf ? library_is_one(o->elf)
-		   : i < known || file_look_at(link, &now) < 0 || !file_is_same(&now, &state)) {
+		   : i < known || r == -EREMOTE || file_look_at(link, &now) < 0 ||
+			     !file_is_same(&now, &state)) {
 		code_map_let_go(m, i);
 		if (!o->elf) {
 			o->elf_tried = false;

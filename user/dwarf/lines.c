@@ -55,9 +55,8 @@ static int find_debug(struct line_table *t, struct error *e)
 {
 	const char *path = elf_object_path(t->object);
 	/* A library of a process is known by its own name, not by its place in /proc. */
-	_cleanup_free_ char *real = strncmp(path, "/proc/", 6)
-					    ? NULL
-					    : debug_file_real_path(elf_object_origin(t->object));
+	_cleanup_free_ char *real =
+		strncmp(path, "/proc/", 6) ? NULL : elf_object_real_path(t->object);
 	struct debug_file *separate;
 	int r = debug_file_open(real ? real : path, elf_object_fd(t->object), false, &t->debug, e);
 

@@ -52,7 +52,8 @@ static bool is_trusted_for(const struct elf_object *o, int file)
 {
 	struct statx object;
 
-	return look_at(o->fd, &object) && is_trusted(file, object.stx_uid, object.stx_gid);
+	return elf_object_look_at(o, &object) == 0 &&
+	       is_trusted(file, object.stx_uid, object.stx_gid);
 }
 
 /* Only ELF files are passed on: an attacker who controls a decoder sees no others. */
@@ -273,7 +274,7 @@ static bool in_directory(struct search *s, const char *dir, const char *name)
  * link programs. */
 static bool by_directories(struct search *s, const struct elf_object *o, const char *name)
 {
-	_cleanup_free_ char *real = debug_file_real_path(elf_object_origin(o));
+	_cleanup_free_ char *real = elf_object_real_path(o);
 	_cleanup_free_ char *as_given = directory_of(elf_object_path(o));
 	_cleanup_free_ char *as_is = real ? directory_of(real) : NULL;
 
@@ -344,7 +345,7 @@ struct debug_file *debug_find_split(const struct elf_object *o, const struct deb
 {
 	struct search s = {.object = o, .options = options, .split = true, .why = why};
 	const char *dir = *name == '/' || !comp_dir ? "" : comp_dir, *slash = *dir ? "/" : "";
-	_cleanup_free_ char *real = debug_file_real_path(elf_object_origin(o));
+	_cleanup_free_ char *real = elf_object_real_path(o);
 	_cleanup_free_ char *beside = real ? directory_of(real) : NULL;
 
 	if (*name == '/' || *dir == '/') {
@@ -370,10 +371,10 @@ struct debug_file *debug_find_package(const struct elf_object *o, const struct d
 {
 	struct search s = {.object = o, .options = options, .split = true, .why = why};
 	const char *paths[] = {elf_object_path(o), f->path};
-	const int fds[] = {elf_object_origin(o), f->fd};
 
 	for (size_t i = 0; i < 2; i++) {
-		_cleanup_free_ char *real = debug_file_real_path(fds[i]);
+		_cleanup_free_ char *real =
+			i ? debug_file_real_path(f->fd) : elf_object_real_path(o);
 
 		if (try(&s, "%s.dwp", paths[i]) || (real && try(&s, "%s.dwp", real)))
 			return s.found;

@@ -449,14 +449,19 @@ int elf_object_fd(const struct elf_object *o)
 	return o->fd;
 }
 
-int elf_object_origin(const struct elf_object *o)
+int elf_object_look_at(const struct elf_object *o, struct statx *ret)
 {
-	return opener_origin(o->fd);
+	return opener_look_at(o->fd, ret);
+}
+
+char *elf_object_real_path(const struct elf_object *o)
+{
+	return opener_name(o->fd);
 }
 
 bool elf_object_is_copy(const struct elf_object *o)
 {
-	return elf_object_origin(o) != o->fd;
+	return opener_is_copy(o->fd);
 }
 
 char *elf_object_interpreter(const struct elf_object *o)

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 
 struct error;
+struct statx;
 struct elf_object;
 struct debug_options;
 struct file_rights;
@@ -69,8 +70,10 @@ const char *elf_object_path(const struct elf_object *o);
 /* The last component of what its file is called. */
 const char *elf_object_base_name(const struct elf_object *o);
 int elf_object_fd(const struct elf_object *o); /* to read; still owned by the object */
-/* Of which its state and its name are asked, see opener_origin; as well. */
-int elf_object_origin(const struct elf_object *o);
+/* What stat says of the file: negative errno. */
+int elf_object_look_at(const struct elf_object *o, struct statx *ret);
+/* Its path as the kernel calls it, which the caller frees; NULL: it has none. */
+char *elf_object_real_path(const struct elf_object *o);
 /* Is what is read a copy, as of files on mounts that users make? */
 bool elf_object_is_copy(const struct elf_object *o);
 /* The path of its dynamic linker; the caller frees. NULL: it has none. */

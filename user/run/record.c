@@ -265,7 +265,7 @@ static int add_places(struct run *r, size_t object, const struct profile_place *
 	struct profile_addresses of = {0};
 	struct statx st;
 
-	if (!elf || file_look_at_open(elf_object_origin(elf), &st) < 0)
+	if (!elf || elf_object_look_at(elf, &st) < 0)
 		return 0;
 	of.path = (char *)(uintptr_t)code_map_path(r->code, object);
 	of.build = (char *)(uintptr_t)elf_object_build_id(elf);

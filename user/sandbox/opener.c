@@ -32,15 +32,25 @@
 #define MOST_COPIED (512LL << 20) /* of one file ... */
 #define ALL_COPIED (2LL << 30)	  /* ... and of all that are open */
 
+/* Comes with an empty memory file, for a copy. */
 struct request {
 	uint32_t size; /* of the path that follows */
 	uint32_t has_rights;
+	int64_t most; /* bytes of a copy */
 	struct file_rights rights;
 };
 
+/* Of what a copy was made. */
+struct origin {
+	struct statx state;
+	char name[PATH_MAX]; /* as the kernel calls it */
+};
+
+/* Comes with the file, unless it was copied. */
 struct answer {
 	int32_t status; /* 0 or a negative errno */
 	struct opened_file file;
+	struct origin origin;
 };
 
 static struct maker maker = {.control = -1};
@@ -49,11 +59,10 @@ static struct {
 	unsigned int answer_s;
 	struct made process;
 	struct kept {
-		bool is_slow; /* opener_close does not close it */
-		bool is_copy;
-		int origin; /* of a copy */
-		int64_t size;
-	} * kept; /* by descriptor */
+		bool is_slow;	       /* opener_close does not close it */
+		struct origin *origin; /* of a copy, else NULL */
+		int64_t size;	       /* of a copy, unless another one counts it */
+	} * kept;		       /* by descriptor */
 	size_t n_kept;
 	int64_t copied; /* bytes of all copies */
 	bool any_left;
@@ -98,69 +107,63 @@ static int describe(int fd, struct opened_file *ret)
 	return 0;
 }
 
-/* A copy that nobody can write to. Closes @fd, which can wait for its file system as well. */
-static int copy_file(int fd)
-{
-	static char room[MOST_AHEAD];
-	_cleanup_close_ int copy = memfd_create("cozbpf-copy", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	int64_t at = 0;
-	ssize_t n = copy < 0 ? -1 : 1;
-	int r;
-
-	while (n > 0 && at < MOST_COPIED) {
-		n = pread(fd, room, sizeof(room), at);
-		if (n > 0 && pwrite(copy, room, (size_t)n, at) != n)
-			n = -1;
-		at += n > 0 ? n : 0;
-	}
-	r = n > 0 ? -EFBIG : n < 0 ? -errno : 0;
-	(void)close(fd);
-	if (r == 0 &&
-	    fcntl(copy, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0)
-		r = -errno;
-	return r < 0 ? r : TAKE_FD(copy);
-}
-
-/* The file as O_PATH opens it, which reads nothing. */
-static int open_origin(int fd)
+static void describe_origin(int fd, struct origin *ret)
 {
 	char link[32];
-	int origin;
+	ssize_t n;
 
+	(void)statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &ret->state);
 	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	origin = open(link, O_PATH | O_CLOEXEC);
-	return origin < 0 ? -errno : origin;
+	n = readlink(link, ret->name, sizeof(ret->name) - 1);
+	ret->name[n > 0 ? n : 0] = '\0';
+}
+
+/* 0 or a negative errno. */
+static int copy_file(int fd, int copy, int64_t most)
+{
+	static char room[MOST_AHEAD];
+	int64_t at = 0;
+	ssize_t n;
+
+	while ((n = pread(fd, room, sizeof(room), at)) > 0) {
+		if (at + n > most)
+			return -EFBIG;
+		if (pwrite(copy, room, (size_t)n, at) != n)
+			return -ENOSPC;
+		at += n;
+	}
+	return n < 0 ? -errno : 0;
 }
 
 static bool one_request(int client)
 {
-	_cleanup_close_ int origin = -1;
-	struct answer a = {0};
+	static struct answer a;
 	struct request q;
-	_cleanup_close_ int fd = -1;
+	_cleanup_close_ int fd = -1, copy = -1;
 	char path[PATH_MAX];
 
-	if (message_read(client, &q, sizeof(q), 0) < 0 || q.size >= sizeof(path) ||
+	if (message_read_fd(client, &q, sizeof(q), 0, &copy, NULL) < 0 || q.size >= sizeof(path) ||
 	    message_read(client, path, q.size, 0) < 0)
 		return false;
 	path[q.size] = 0;
+	memset(&a, 0, sizeof(a));
 	fd = open_file(path, q.has_rights ? &q.rights : NULL);
 	a.status = fd < 0 ? fd : describe(fd, &a.file);
 	if (a.status == 0)
-		a.file.is_copy = file_is_on_users_mount(fd, path, a.file.file_system);
+		a.status = file_is_on_users_mount(fd, path, a.file.file_system, &a.file.is_copy);
 	if (a.file.is_copy) {
-		origin = open_origin(fd);
-		fd = copy_file(TAKE_FD(fd));
 		a.file.may_be_fuse = false;
-		a.status = origin < 0 ? origin : fd < 0 ? fd : 0;
-	} else if (fd >= 0) {
+		describe_origin(fd, &a.origin);
+		a.status = copy_file(fd, copy, q.most);
+	} else if (a.status == 0) {
 		read_headers(fd);
 	}
+	/* To close it can be a wait for its file system, and who asked must not wait. */
+	if (fd >= 0 && (a.file.is_copy || a.status < 0))
+		(void)close(TAKE_FD(fd));
 	/* A change of rights has cleared it. */
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-	return message_send_fd(client, fd, &a, sizeof(a), 0) == 0 &&
-	       (a.status < 0 || !a.file.is_copy ||
-		message_send_fd(client, origin, &q.size, 1, 0) == 0);
+	return message_send_fd(client, fd, &a, sizeof(a), 0) == 0;
 }
 
 static void serve(int client)
@@ -187,124 +190,192 @@ void opener_stop(void)
 	maker_stop(&maker);
 }
 
-/* @ret_origin: of a copy, which the caller closes; else -1. */
-static int ask(const char *path, const struct file_rights *as, struct opened_file *ret,
-	       int *ret_origin)
+/* An opener that we gave up can hang for ever, with the copy that it was making. */
+static void empty(int copy)
 {
-	struct request q = {.size = (uint32_t)strlen(path), .has_rights = as != NULL};
+	(void)fcntl(copy, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW);
+	(void)ftruncate(copy, 0);
+}
+
+static int ask(const char *path, const struct file_rights *as, struct answer *ret)
+{
+	int64_t left = ALL_COPIED - opener.copied;
+	struct request q = {.size = (uint32_t)strlen(path),
+			    .has_rights = as != NULL,
+			    .most = left < MOST_COPIED ? left : MOST_COPIED};
 	uint64_t until = clock_monotonic_ns() + opener.answer_s * NSEC_PER_SEC;
+	_cleanup_close_ int copy = memfd_create("cozbpf-copy", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	struct made *p = &opener.process;
-	struct answer a = {0};
-	_cleanup_close_ int origin = -1;
-	int fd = -1, r = 0;
+	int fd = -1, r = copy < 0 ? -errno : 0;
 	char hello;
 
 	if (as)
 		q.rights = *as;
-	if (p->fd < 0) {
+	if (r == 0 && p->fd < 0) {
 		r = maker_make(&maker, until, p);
 		if (r == 0)
 			r = made_read(p, &hello, 1, until);
 	}
 	if (r == 0)
-		r = message_send(p->fd, &q, sizeof(q), until);
+		r = message_send_fd(p->fd, copy, &q, sizeof(q), until);
 	if (r == 0)
 		r = message_send(p->fd, path, q.size, until);
 	if (r == 0)
-		r = message_read_fd(p->fd, &a, sizeof(a), until, &fd, NULL);
-	if (r == 0 && a.status == 0 && a.file.is_copy)
-		r = message_read_fd(p->fd, &hello, 1, until, &origin, NULL);
-	if (r == 0 && a.status == 0 && (fd < 0 || (a.file.is_copy && origin < 0)))
+		r = message_read_fd(p->fd, ret, sizeof(*ret), until, &fd, NULL);
+	if (r == 0 && (fd >= 0) != (ret->status == 0 && !ret->file.is_copy))
 		r = -EIO;
-	if (r < 0)
+	if (r < 0) {
 		made_end(p);
-	r = r < 0 ? r : a.status;
-	if (r < 0 && fd >= 0)
-		(void)close(fd);
-	*ret = a.file;
-	*ret_origin = TAKE_FD(origin);
-	return r < 0 ? r : fd;
+		empty(copy);
+		return r;
+	}
+	if (ret->status < 0 || !ret->file.is_copy)
+		return ret->status < 0 ? ret->status : fd;
+	if (fcntl(copy, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK | F_SEAL_SEAL) < 0)
+		return -errno;
+	return TAKE_FD(copy);
 }
 
-/* With the lock held. -ENOMEM, -EFBIG: @fd is closed as others are. */
-static int remember(int fd, const struct kept *k)
+/* With the lock held. The number can be another file's by now that was closed otherwise. */
+static struct kept forget(int fd)
+{
+	struct kept k = {0};
+
+	if ((size_t)fd >= opener.n_kept)
+		return k;
+	k = opener.kept[fd];
+	opener.copied -= k.size;
+	free(k.origin);
+	opener.kept[fd] = (struct kept){0};
+	return k;
+}
+
+/* With the lock held. Takes over @k->origin. -ENOMEM: @fd is closed as others are. */
+static int remember(int fd, struct kept k)
 {
 	size_t n = (size_t)fd + 64;
 	struct kept *grown;
 
-	if (k->size > ALL_COPIED - opener.copied)
-		return -EFBIG;
-	if ((size_t)fd >= opener.n_kept && !k->is_slow && !k->is_copy)
+	(void)forget(fd);
+	if (!k.is_slow && !k.origin)
 		return 0;
 	if ((size_t)fd >= opener.n_kept) {
 		grown = realloc(opener.kept, n * sizeof(*grown));
-		if (!grown)
+		if (!grown) {
+			free(k.origin);
 			return -ENOMEM;
+		}
 		memset(grown + opener.n_kept, 0, (n - opener.n_kept) * sizeof(*grown));
 		opener.kept = grown;
 		opener.n_kept = n;
 	}
-	opener.kept[fd] = *k;
-	opener.copied += k->size;
+	opener.kept[fd] = k;
+	opener.copied += k.size;
 	return 0;
 }
 
-/* With the lock held. */
-static struct kept kept_of(int fd)
+static struct origin *copy_of(const struct origin *o)
 {
-	return (size_t)fd < opener.n_kept ? opener.kept[fd] : (struct kept){0};
+	struct origin *copy = malloc(sizeof(*copy));
+
+	if (copy)
+		*copy = *o;
+	return copy;
 }
 
-int opener_origin(int fd)
+/* Of an open file; NULL: it is no copy. The caller frees it. */
+static struct origin *origin_of(int fd, bool *ret_is_copy)
 {
-	struct kept k;
+	struct origin *o = NULL;
 
 	(void)pthread_mutex_lock(&opener.lock);
-	k = kept_of(fd);
+	*ret_is_copy = (size_t)fd < opener.n_kept && opener.kept[fd].origin;
+	if (*ret_is_copy)
+		o = copy_of(opener.kept[fd].origin);
 	(void)pthread_mutex_unlock(&opener.lock);
-	return k.is_copy ? k.origin : fd;
+	return o;
+}
+
+bool opener_is_copy(int fd)
+{
+	bool is;
+
+	free(origin_of(fd, &is));
+	return is;
+}
+
+int opener_look_at(int fd, struct statx *ret)
+{
+	_cleanup_free_ struct origin *o = NULL;
+	bool is_copy;
+
+	o = origin_of(fd, &is_copy);
+	if (!is_copy)
+		return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, ret) < 0
+			       ? -errno
+			       : 0;
+	if (o)
+		*ret = o->state;
+	return o ? 0 : -ENOMEM;
+}
+
+char *opener_name(int fd)
+{
+	_cleanup_free_ struct origin *o = NULL;
+	char link[32], name[PATH_MAX];
+	bool is_copy;
+	ssize_t n;
+
+	o = origin_of(fd, &is_copy);
+	if (is_copy)
+		return o && *o->name == '/' ? strdup(o->name) : NULL;
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, name, sizeof(name));
+	return n > 0 && *name == '/' ? strndup(name, (size_t)n) : NULL;
 }
 
 int opener_dup(int fd)
 {
-	struct kept k;
-	int r, copy;
+	struct kept k = {0};
+	int copy, r;
 
 	if (descriptors_are_short())
 		return -EMFILE;
 	(void)pthread_mutex_lock(&opener.lock);
-	k = kept_of(fd);
-	k.size = 0; /* is counted already */
-	k.origin = k.is_copy ? fcntl(k.origin, F_DUPFD_CLOEXEC, 0) : -1;
-	copy = k.is_copy && k.origin < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	r = copy < 0 ? -errno : remember(copy, &k);
+	copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	r = copy < 0 ? -errno : 0;
+	if (r == 0 && (size_t)fd < opener.n_kept) {
+		k.is_slow = opener.kept[fd].is_slow;
+		if (opener.kept[fd].origin) {
+			k.origin = copy_of(opener.kept[fd].origin);
+			r = k.origin ? 0 : -ENOMEM;
+		}
+	}
+	if (r == 0)
+		r = remember(copy, k);
 	if (r < 0 && copy >= 0) {
 		opener.any_left |= k.is_slow;
 		if (!k.is_slow)
 			(void)close(copy);
 	}
-	if (r < 0 && k.origin >= 0)
-		(void)close(k.origin);
 	(void)pthread_mutex_unlock(&opener.lock);
 	return r < 0 ? r : copy;
 }
 
 void opener_close(int fd)
 {
-	struct kept k;
+	bool is_slow;
 
 	if (fd < 0)
 		return;
 	(void)pthread_mutex_lock(&opener.lock);
-	k = kept_of(fd);
-	opener.any_left |= k.is_slow;
-	opener.copied -= k.size;
-	if (k.is_copy)
-		opener.kept[fd] = (struct kept){0};
+	/* A slow one's number is not given again. */
+	is_slow = (size_t)fd < opener.n_kept && opener.kept[fd].is_slow;
+	if (!is_slow)
+		(void)forget(fd);
+	opener.any_left |= is_slow;
 	(void)pthread_mutex_unlock(&opener.lock);
-	if (k.is_copy)
-		(void)close(k.origin);
-	if (!k.is_slow)
+	if (!is_slow)
 		(void)close(fd);
 }
 
@@ -330,8 +401,9 @@ _Noreturn void opener_leave(int status)
 
 int opener_open_described(const char *path, const struct file_rights *as, struct opened_file *ret)
 {
-	_cleanup_close_ int origin = -1;
-	int fd, r;
+	struct answer a = {0};
+	struct kept k = {0};
+	int fd, r = 0;
 
 	/* Another process has another /proc/self. A program's files have no reason to name it. */
 	if (!maker.pid || (!as && !strncmp(path, "/proc/self/", 11))) {
@@ -346,25 +418,23 @@ int opener_open_described(const char *path, const struct file_rights *as, struct
 	if (descriptors_are_short())
 		return -EMFILE;
 	(void)pthread_mutex_lock(&opener.lock);
-	r = fd = ask(path, as, ret, &origin);
-	if (fd >= 0) {
-		struct kept k = {.is_slow = ret->may_be_fuse,
-				 .is_copy = ret->is_copy,
-				 .origin = origin,
-				 .size = ret->is_copy ? file_size(fd) : 0};
-
+	fd = ask(path, as, &a);
+	*ret = a.file;
+	if (fd >= 0 && a.file.is_copy) {
+		k.origin = copy_of(&a.origin);
+		k.size = lseek(fd, 0, SEEK_END);
 		(void)lseek(fd, 0, SEEK_SET);
-		r = remember(fd, &k);
+		r = k.origin ? 0 : -ENOMEM;
 	}
+	k.is_slow = a.file.may_be_fuse;
+	if (fd >= 0 && r == 0)
+		r = remember(fd, k);
 	(void)pthread_mutex_unlock(&opener.lock);
-	/* What cannot be remembered as slow is closed as others are. */
-	if (r < 0 && fd >= 0 && !ret->is_copy)
-		r = 0;
-	if (r < 0 && fd >= 0)
-		(void)close(fd);
-	if (r >= 0)
-		(void)TAKE_FD(origin);
-	return r < 0 ? r : fd;
+	/* One that cannot be remembered as slow is closed as others are. */
+	if (fd < 0 || r == 0 || !a.file.is_copy)
+		return fd;
+	(void)close(fd);
+	return r;
 }
 
 int opener_open(const char *path, const struct file_rights *as)

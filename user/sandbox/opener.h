@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 struct file_rights;
+struct statx;
 
 /* What an open file is, by its own file system. */
 struct opened_file {
@@ -15,7 +16,7 @@ struct opened_file {
 	int64_t file_system; /* as in linux/magic.h */
 	bool is_nosuid;	     /* its mount's owners are not believed */
 	bool may_be_fuse;
-	bool is_copy; /* what was opened is a copy of it: see opener_origin */
+	bool is_copy; /* what was opened is a copy of it: see opener_look_at */
 };
 
 /* To be called early, as decoder_start. Not started, files are opened in this process. @answer_s:
@@ -38,9 +39,12 @@ static inline void opener_closep(const int *fd)
 
 /* Another descriptor of it, which is closed likewise. Negative errno. */
 int opener_dup(int fd);
-/* What has the state and the name of an open file: where it is a copy, the file itself, as
- * O_PATH opens it, else @fd. Until that is closed. */
-int opener_origin(int fd);
+/* Of a file that opener_open returned; where that is a copy, of what was copied, when that was.
+ * Its state: negative errno. */
+int opener_look_at(int fd, struct statx *ret);
+/* Its path as the kernel calls it, which the caller frees; NULL: it has none. */
+char *opener_name(int fd);
+bool opener_is_copy(int fd);
 /* Ends this process as exit, but for functions registered with atexit, which must have nothing to
  * do. Files that opener_close has left open are closed by another process, which is waited for by
  * nobody. */

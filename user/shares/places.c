@@ -108,18 +108,18 @@ static const char *why_not_that(const struct elf_object *o, const struct counts_
 	static const char another[] =
 		"the file of that path is another build now, or that of another container";
 	const char *build_id = elf_object_build_id(o);
-	struct stat st;
+	struct statx st;
 
-	if (fstat(elf_object_origin(o), &st) < 0)
+	if (elf_object_look_at(o, &st) < 0)
 		return "its file cannot be looked at";
 	if (image->owner != COUNTS_NO_OWNER && image->owner != COUNTS_NOBODY &&
-	    st.st_uid != image->owner)
+	    st.stx_uid != image->owner)
 		return "the file of that path belongs to another user";
 	if (*image->build_id)
 		return build_id && strcmp(build_id, image->build_id) == 0 ? NULL : another;
-	return st.st_ino == image->inode && (uint64_t)st.st_mtim.tv_sec * 1000000000 +
-							    (uint64_t)st.st_mtim.tv_nsec ==
-						    image->changed_ns
+	return st.stx_ino == image->inode && (uint64_t)st.stx_mtime.tv_sec * 1000000000 +
+							     (uint64_t)st.stx_mtime.tv_nsec ==
+						     image->changed_ns
 		       ? NULL
 		       : another;
 }

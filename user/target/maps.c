@@ -292,26 +292,32 @@ static bool is_inode(const struct statx *x, const struct map_entry *m)
 	       x->stx_dev_minor == m->dev_minor;
 }
 
-/* Does the kernel's @link lead to the mapped file? By device and inode, or by the name where stat
- * shows others than maps does (overlays, btrfs). */
+/* Is it the mapped file's name, perhaps since deleted? */
+static bool is_called(const char *name, const struct map_entry *m)
+{
+	size_t length = strlen(m->path);
+
+	return strncmp(name, m->path, length) == 0 &&
+	       (!name[length] || strcmp(name + length, DELETED) == 0);
+}
+
+bool map_entry_is_file(const struct map_entry *m, const struct statx *state, const char *name)
+{
+	return is_inode(state, m) || (state->stx_dev_major == 0 && name && is_called(name, m));
+}
+
+/* Does the kernel's @link lead to the mapped file? */
 static bool leads_to(const char *link, const struct map_entry *m)
 {
-	_cleanup_free_ char *target = NULL;
+	_cleanup_free_ char *target = malloc(PATH_MAX);
 	struct statx x;
-	size_t length = strlen(m->path);
 	ssize_t n;
 
-	if (file_look_at(link, &x) < 0 || !S_ISREG(x.stx_mode))
+	if (!target || file_look_at(link, &x) < 0 || !S_ISREG(x.stx_mode))
 		return false;
-	if (is_inode(&x, m))
-		return true;
-	if (x.stx_dev_major != 0) /* a disk's, which has but one device */
-		return false;
-	target = malloc(PATH_MAX);
-	n = target ? readlink(link, target, PATH_MAX) : -1;
-	return n >= 0 && (size_t)n >= length && memcmp(target, m->path, length) == 0 &&
-	       ((size_t)n == length || ((size_t)n == length + strlen(DELETED) &&
-					memcmp(target + length, DELETED, strlen(DELETED)) == 0));
+	n = readlink(link, target, PATH_MAX - 1);
+	target[n > 0 ? n : 0] = '\0';
+	return map_entry_is_file(m, &x, target);
 }
 
 /* The kernel's link to the mapped file itself, unless the mapping was replaced since we read the
@@ -326,14 +332,6 @@ static char *through_map_files(pid_t pid, const struct map_entry *m, bool *ret_m
 	proc_path(link, pid, range);
 	*ret_may = file_look_at(link, &x) == 0 || (errno != EPERM && errno != EACCES);
 	return *ret_may && leads_to(link, m) ? strdup(link) : NULL;
-}
-
-bool map_entry_is_file(const struct map_entry *m, int fd)
-{
-	char link[PROC_PATH];
-
-	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	return leads_to(link, m);
 }
 
 int map_entry_open_path(pid_t pid, const struct map_entry *m, char **ret, struct error *e)

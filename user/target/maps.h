@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 struct error;
+struct statx;
 
 /* The kernel's own default limit on the mappings of a process (vm.max_map_count) is about as high.
  */
@@ -53,5 +54,6 @@ const struct map_entry *map_list_find(const struct map_list *l, uint64_t addr);
  * caller frees *ret. */
 int map_entry_open_path(pid_t pid, const struct map_entry *m, char **ret, struct error *e);
 /* Is what was opened by such a path the mapped file? The process can have put another one there
- * meanwhile. */
-bool map_entry_is_file(const struct map_entry *m, int fd);
+ * meanwhile. By device and inode, or by the name where stat shows others than maps does (overlays,
+ * btrfs), which have no device of their own. */
+bool map_entry_is_file(const struct map_entry *m, const struct statx *state, const char *name);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* A file system in user space (FUSE) that shows the files of a directory, without a library.
- * Stopped by SIGSTOP, it hangs; after SIGUSR1 it answers all but reads. It ends, and what waits for
- * it fails, when it is killed. fuse DIRECTORY MOUNTPOINT [OPTIONS] */
+ * Stopped by SIGSTOP, it hangs; after SIGUSR1 it answers all but reads; after SIGUSR2, what is open
+ * from then on has no state, and who closes it waits. It ends, and what waits for it fails, when it
+ * is killed. fuse DIRECTORY MOUNTPOINT [OPTIONS] */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,12 +22,15 @@
 static int directory, device;
 static char names[MOST_FILES][NAME_MAX + 1]; /* a node's number is its index + 2; 1 is the root */
 static size_t n_names;
-static volatile sig_atomic_t reads_hang;
+static volatile sig_atomic_t reads_hang, files_hang;
+static bool is_open; /* since then */
 
 static void hang(int signo)
 {
-	(void)signo;
-	reads_hang = 1;
+	if (signo == SIGUSR1)
+		reads_hang = 1;
+	else
+		files_hang = 1;
 }
 
 static void answer(uint64_t unique, int error, const void *data, size_t size)
@@ -107,10 +112,12 @@ static void serve(const struct fuse_in_header *h, const void *in)
 		answer(h->unique, r, &entry, sizeof(entry));
 		break;
 	case FUSE_GETATTR:
-		r = attributes(h->nodeid, &attr.attr);
+		r = is_open ? -EIO : attributes(h->nodeid, &attr.attr);
 		answer(h->unique, r, &attr, sizeof(attr));
 		break;
 	case FUSE_OPEN:
+		is_open = files_hang;
+		/* fall through */
 	case FUSE_OPENDIR:
 		answer(h->unique, 0, &open, sizeof(open));
 		break;
@@ -121,9 +128,12 @@ static void serve(const struct fuse_in_header *h, const void *in)
 	case FUSE_STATFS:
 		answer(h->unique, 0, &fs, sizeof(fs));
 		break;
+	case FUSE_FLUSH:
+		if (is_open)
+			break;
+		/* fall through */
 	case FUSE_RELEASE:
 	case FUSE_RELEASEDIR:
-	case FUSE_FLUSH:
 		answer(h->unique, 0, NULL, 0);
 		break;
 	case FUSE_FORGET:
@@ -150,6 +160,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	(void)signal(SIGUSR1, hang);
+	(void)signal(SIGUSR2, hang);
 	for (;;) {
 		ssize_t n = read(device, in, sizeof(in));
 
