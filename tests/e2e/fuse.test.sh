@@ -195,7 +195,7 @@ else
 	printf 'skip an overlay of data alone over FUSE: it cannot be mounted: %s\n' "$(head -n 1 complaint)"
 fi
 
-# As rootless containers have it.
+# As rootless containers have it, here with a layer on another file system, so that stat has another device than the mount.
 kill -KILL "$victim" 2>/dev/null
 wait "$victim" 2>/dev/null
 case $(stat -f -c %T files) in
@@ -203,7 +203,8 @@ tmpfs | overlayfs) printf 'skip an overlay over a disk in a user namespace: the 
 *)
 	# shellcheck disable=SC2016 # for the inner shell
 	unshare --user --map-root-user --mount bash -c '
-		mount -t overlay overlay overlaid -o lowerdir=files:empty && exec overlaid/steady 60' >/dev/null 2>complaint &
+		mount -t tmpfs tmpfs empty && mkdir empty/upper empty/work &&
+			mount -t overlay overlay overlaid -o userxattr,lowerdir=files,upperdir=empty/upper,workdir=empty/work && exec overlaid/steady 60' >/dev/null 2>complaint &
 	victim=$!
 	for _ in {1..50}; do
 		[[ $(readlink "/proc/$victim/exe") != */steady ]] || break

@@ -16,6 +16,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 
 /* linux/magic.h does not have it. */
@@ -72,7 +73,8 @@ static bool says_nothing(int fd)
 #define DEVICE 24 /* "MAJOR:MINOR" of a mounted file system */
 
 /* Finds the mount number @id, or else one of the file system @device, among those of @mountinfo.
- * *ret_is_users: it is a FUSE server's that another user runs. -ENOENT: there is none. */
+ * *ret_is_users: it is a FUSE server's that another user runs. -ENOENT: there is none; then only
+ * *ret_is_users is as it was. */
 static int find_mount(const char *mountinfo, uint64_t id, const char *device,
 		      char ret_device[DEVICE], bool *ret_is_users)
 {
@@ -112,19 +114,20 @@ static int is_roots(const char *link, bool *ret)
 /* Roots are: mounts of our own mount namespace, of the namespace that root has made for the process
  * that @path is about, as containers have it, and what another namespace has of file systems that
  * are mounted here. */
-static int is_on_users_mount(int fd, const char *path, bool *ret)
+static int is_on_users_mount(int fd, const char *path, char device[DEVICE], bool *ret)
 {
-	char link[64], device[DEVICE], unused[DEVICE];
+	char link[64], unused[DEVICE];
 	bool roots_namespace;
 	struct statx x;
 	int pid, r;
 
+	*device = '\0';
 	*ret = true;
 	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &x) < 0)
 		return -errno;
-	if (find_mount("/proc/self/mountinfo", x.stx_mnt_id, NULL, device, ret) == 0 ||
-	    sscanf(path, "/proc/%d/", &pid) != 1)
-		return 0;
+	r = find_mount("/proc/self/mountinfo", x.stx_mnt_id, NULL, device, ret);
+	if (r != -ENOENT || sscanf(path, "/proc/%d/", &pid) != 1)
+		return r == -ENOENT ? 0 : r;
 	(void)snprintf(link, sizeof(link), "/proc/%d/ns/mnt", pid);
 	r = is_roots(link, &roots_namespace);
 	if (r < 0)
@@ -143,12 +146,21 @@ bool file_may_be_fuse(int fd, int64_t file_system)
 	       (file_system == OVERLAYFS_SUPER_MAGIC && says_nothing(fd));
 }
 
-int file_is_on_users_mount(int fd, const char *path, int64_t file_system, bool *ret)
+int file_is_on_users_mount(int fd, const char *path, int64_t file_system, dev_t *ret_device,
+			   bool *ret)
 {
+	unsigned int device_major, device_minor;
+	char device[DEVICE];
+	int r;
+
+	*ret_device = 0;
 	*ret = false;
-	return file_system == FUSE_SUPER_MAGIC || file_system == OVERLAYFS_SUPER_MAGIC
-		       ? is_on_users_mount(fd, path, ret)
-		       : 0;
+	if (file_system != FUSE_SUPER_MAGIC && file_system != OVERLAYFS_SUPER_MAGIC)
+		return 0;
+	r = is_on_users_mount(fd, path, device, ret);
+	if (sscanf(device, "%u:%u", &device_major, &device_minor) == 2)
+		*ret_device = makedev(device_major, device_minor);
+	return r;
 }
 
 /* @resolve: of openat2. */
@@ -171,8 +183,9 @@ static int check_and_open(int directory, const char *path, int flags, uint64_t r
 	 * but the overlay opens files with its maker's rights: we would wait for that user's
 	 * process, and to close such a file is a wait that nothing ends. */
 	if (fs.f_type == OVERLAYFS_SUPER_MAGIC && says_nothing(fd)) {
+		char unused[DEVICE];
 		bool is_users;
-		int r = is_on_users_mount(fd, path, &is_users);
+		int r = is_on_users_mount(fd, path, unused, &is_users);
 
 		if (r < 0 || is_users)
 			return r < 0 ? r : -EREMOTE;

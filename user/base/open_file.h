@@ -51,8 +51,11 @@ bool file_may_be_fuse(int fd, int64_t file_system);
  * both in a namespace. The files of such an overlay can come from that user's FUSE server at any
  * time, also when they are open already: once written to, they are copied to a layer that can be
  * on FUSE, and layers of data alone have their attributes elsewhere. @path: what @fd was opened
- * by. -ESRCH: the process that it is about has ended, and nothing is known. */
-int file_is_on_users_mount(int fd, const char *path, int64_t file_system, bool *ret);
+ * by. *ret_device: of the mounted file system, which stat does not tell of an overlay with layers
+ * on several; 0: not known. -ESRCH: the process that it is about has ended, and nothing is known.
+ */
+int file_is_on_users_mount(int fd, const char *path, int64_t file_system, dev_t *ret_device,
+			   bool *ret);
 /* The size of an open file in bytes, or a negative errno. Moves its offset. FUSE refuses fstat to
  * all users but the one that mounted it, also of an open file, and our processes without rights are
  * another user. */

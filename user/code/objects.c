@@ -6,6 +6,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/proc.h"
+#include "sandbox/opener.h"
 #include "target/process.h"
 
 #include <errno.h>
@@ -35,19 +36,38 @@ static bool is_renumbered(const struct elf_object *elf)
 {
 	struct statfs fs;
 
-	return !elf_object_is_copy(elf) && fstatfs(elf_object_fd(elf), &fs) == 0 &&
+	return fstatfs(elf_object_fd(elf), &fs) == 0 &&
 	       (fs.f_type == OVERLAYFS_SUPER_MAGIC || fs.f_type == BTRFS_SUPER_MAGIC);
 }
 
-/* Before Linux 6.8 a mapping of a user's overlay has the numbers of the file below it, which is
- * everybody's: what is opened through it must not become that file. */
+/* Is what was opened the file of the entry? Before Linux 6.8 a mapping of a user's overlay has the
+ * numbers of the file below it, which is everybody's: what is opened through it must not become
+ * that file. */
+static bool is_file_of(const struct elf_object *elf, const struct map_entry *entry)
+{
+	_cleanup_free_ char *name = NULL;
+	struct statx state;
+	dev_t mounted;
+
+	if (elf_object_look_at(elf, &state) < 0)
+		return false;
+	if (map_entry_is_file(entry, &state, NULL))
+		return true;
+	if (!elf_object_is_copy(elf)) {
+		name = is_renumbered(elf) ? elf_object_real_path(elf) : NULL;
+		return name && map_entry_is_file(entry, &state, name);
+	}
+	/* Of an overlay with layers on several file systems, stat tells a device of the layer's. */
+	if (!opener_mounted_on(elf_object_fd(elf), &mounted))
+		return false;
+	state.stx_dev_major = major(mounted);
+	state.stx_dev_minor = minor(mounted);
+	return map_entry_is_file(entry, &state, NULL);
+}
+
 bool code_object_is(const struct code_object *o, const struct elf_object *elf)
 {
-	_cleanup_free_ char *name = elf_object_real_path(elf);
-	struct statx state;
-
-	return elf_object_look_at(elf, &state) == 0 &&
-	       map_entry_is_file(&o->entry, &state, is_renumbered(elf) ? name : NULL);
+	return is_file_of(elf, &o->entry);
 }
 
 int code_object_open(struct code_object *o, struct elf_object **ret, struct error *e)
@@ -82,6 +102,8 @@ void code_object_through(struct code_object *o, pid_t pid, const struct code_map
 {
 	if (o->elf || !o->pid)
 		return;
+	/* A process can have it through a file system of its own. */
+	o->no_answer = o->no_answer && o->pid == pid;
 	o->pid = pid;
 	o->entry.start = p->start;
 	o->entry.end = p->end;
@@ -194,7 +216,7 @@ static bool same_by_name(const struct code_object *o, const struct map_entry *p,
 	if ((o->mapped && p->end) || strcmp(o->entry.path, p->path) != 0)
 		return false;
 	if (o->is_main && !o->mapped)
-		return executes(pid, o);
+		return executes(pid, o) && (!o->elf || is_file_of(o->elf, p));
 	/* Whoever runs us has named one of the two. */
 	return (!pid || !o->pid) && o->entry.inode == p->inode;
 }

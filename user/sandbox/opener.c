@@ -43,6 +43,7 @@ struct request {
 /* Of what a copy was made. */
 struct origin {
 	struct statx state;
+	dev_t mounted;	     /* the device of its mount; 0: not known */
 	char name[PATH_MAX]; /* as the kernel calls it */
 };
 
@@ -104,18 +105,22 @@ static int describe(int fd, struct opened_file *ret)
 	ret->file_system = fs.f_type;
 	ret->is_nosuid = fs.f_flags & ST_NOSUID;
 	ret->may_be_fuse = file_may_be_fuse(fd, fs.f_type);
+	ret->is_copy = false;
 	return 0;
 }
 
-static void describe_origin(int fd, struct origin *ret)
+/* 0 or a negative errno. */
+static int describe_origin(int fd, struct origin *ret)
 {
 	char link[32];
 	ssize_t n;
 
-	(void)statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &ret->state);
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &ret->state) < 0)
+		return -errno;
 	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	n = readlink(link, ret->name, sizeof(ret->name) - 1);
 	ret->name[n > 0 ? n : 0] = '\0';
+	return 0;
 }
 
 /* 0 or a negative errno. */
@@ -150,11 +155,13 @@ static bool one_request(int client)
 	fd = open_file(path, q.has_rights ? &q.rights : NULL);
 	a.status = fd < 0 ? fd : describe(fd, &a.file);
 	if (a.status == 0)
-		a.status = file_is_on_users_mount(fd, path, a.file.file_system, &a.file.is_copy);
-	if (a.file.is_copy) {
+		a.status = file_is_on_users_mount(fd, path, a.file.file_system, &a.origin.mounted,
+						  &a.file.is_copy);
+	if (a.status == 0 && a.file.is_copy) {
 		a.file.may_be_fuse = false;
-		describe_origin(fd, &a.origin);
-		a.status = copy_file(fd, copy, q.most);
+		a.status = describe_origin(fd, &a.origin);
+		if (a.status == 0)
+			a.status = copy_file(fd, copy, q.most);
 	} else if (a.status == 0) {
 		read_headers(fd);
 	}
@@ -193,8 +200,10 @@ void opener_stop(void)
 /* An opener that we gave up can hang for ever, with the copy that it was making. */
 static void empty(int copy)
 {
-	(void)fcntl(copy, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW);
-	(void)ftruncate(copy, 0);
+	if (copy >= 0) {
+		(void)fcntl(copy, F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW);
+		(void)ftruncate(copy, 0);
+	}
 }
 
 static int ask(const char *path, const struct file_rights *as, struct answer *ret)
@@ -206,12 +215,12 @@ static int ask(const char *path, const struct file_rights *as, struct answer *re
 	uint64_t until = clock_monotonic_ns() + opener.answer_s * NSEC_PER_SEC;
 	_cleanup_close_ int copy = memfd_create("cozbpf-copy", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	struct made *p = &opener.process;
-	int fd = -1, r = copy < 0 ? -errno : 0;
+	int fd = -1, r = 0;
 	char hello;
 
 	if (as)
 		q.rights = *as;
-	if (r == 0 && p->fd < 0) {
+	if (p->fd < 0) {
 		r = maker_make(&maker, until, p);
 		if (r == 0)
 			r = made_read(p, &hello, 1, until);
@@ -224,6 +233,8 @@ static int ask(const char *path, const struct file_rights *as, struct answer *re
 		r = message_read_fd(p->fd, ret, sizeof(*ret), until, &fd, NULL);
 	if (r == 0 && (fd >= 0) != (ret->status == 0 && !ret->file.is_copy))
 		r = -EIO;
+	if (r < 0 && fd >= 0)
+		(void)close(fd);
 	if (r < 0) {
 		made_end(p);
 		empty(copy);
@@ -317,6 +328,16 @@ int opener_look_at(int fd, struct statx *ret)
 	if (o)
 		*ret = o->state;
 	return o ? 0 : -ENOMEM;
+}
+
+bool opener_mounted_on(int fd, dev_t *ret)
+{
+	_cleanup_free_ struct origin *o = NULL;
+	bool is_copy;
+
+	o = origin_of(fd, &is_copy);
+	*ret = o ? o->mounted : 0;
+	return *ret;
 }
 
 char *opener_name(int fd)

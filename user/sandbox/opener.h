@@ -45,6 +45,8 @@ int opener_look_at(int fd, struct statx *ret);
 /* Its path as the kernel calls it, which the caller frees; NULL: it has none. */
 char *opener_name(int fd);
 bool opener_is_copy(int fd);
+/* Of a copy, the device of the mount of what was copied. False: it is not known, or no copy. */
+bool opener_mounted_on(int fd, dev_t *ret);
 /* Ends this process as exit, but for functions registered with atexit, which must have nothing to
  * do. Files that opener_close has left open are closed by another process, which is waited for by
  * nobody. */
