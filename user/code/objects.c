@@ -6,7 +6,6 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/proc.h"
-#include "sandbox/opener.h"
 #include "target/process.h"
 
 #include <errno.h>
@@ -58,7 +57,7 @@ static bool is_file_of(const struct elf_object *elf, const struct map_entry *ent
 		return name && map_entry_is_file(entry, &state, name);
 	}
 	/* Of an overlay with layers on several file systems, stat tells a device of the layer's. */
-	if (!opener_mounted_on(elf_object_fd(elf), &mounted))
+	if (!elf_object_mounted_on(elf, &mounted))
 		return false;
 	state.stx_dev_major = major(mounted);
 	state.stx_dev_minor = minor(mounted);

@@ -454,6 +454,11 @@ int elf_object_look_at(const struct elf_object *o, struct statx *ret)
 	return opener_look_at(o->fd, ret);
 }
 
+bool elf_object_mounted_on(const struct elf_object *o, dev_t *ret)
+{
+	return opener_mounted_on(o->fd, ret);
+}
+
 char *elf_object_real_path(const struct elf_object *o)
 {
 	return opener_name(o->fd);
