@@ -56,7 +56,7 @@ verdict "--follow none" "$why" err
 for wrapper in "sh -c" "env bash -c"; do
 	why=''
 	# shellcheck disable=SC2086 # the wrapper's words
-	profiled -p progress --experiment 100 -- $wrapper "$programs/tree fork $(lasting 1.2); exit 3"
+	profiled -p progress --experiment 100 -- $wrapper "$programs/tree fork $(lasting 2.4); exit 3"
 	status=$?
 	[ "$status" -eq 3 ] || why+=" status $status;"
 	holds "visits('progress') > 50" || why+=" $(ask "visits('progress')") visits;"
