@@ -165,7 +165,8 @@ static bool one_request(int client)
 	} else if (a.status == 0) {
 		read_headers(fd);
 	}
-	/* To close it can be a wait for its file system, and who asked must not wait. */
+	/* close() can wait for the file system. The asking process must not wait, so the file is
+	 * closed here, before the answer. */
 	if (fd >= 0 && (a.file.is_copy || a.status < 0))
 		(void)close(TAKE_FD(fd));
 	/* A change of rights has cleared it. */
@@ -197,7 +198,7 @@ void opener_stop(void)
 	maker_stop(&maker);
 }
 
-/* An opener that we gave up can hang for ever, with the copy that it was making. */
+/* Frees the memory of a copy. An opener that was given up may hang for ever and still hold it. */
 static void empty(int copy)
 {
 	if (copy >= 0) {
@@ -247,7 +248,7 @@ static int ask(const char *path, const struct file_rights *as, struct answer *re
 	return TAKE_FD(copy);
 }
 
-/* With the lock held. The number can be another file's by now that was closed otherwise. */
+/* With the lock held. A file that was closed by close() may have left an entry for this number. */
 static struct kept forget(int fd)
 {
 	struct kept k = {0};
@@ -311,7 +312,9 @@ bool opener_is_copy(int fd)
 {
 	bool is;
 
-	free(origin_of(fd, &is));
+	(void)pthread_mutex_lock(&opener.lock);
+	is = (size_t)fd < opener.n_kept && opener.kept[fd].origin;
+	(void)pthread_mutex_unlock(&opener.lock);
 	return is;
 }
 

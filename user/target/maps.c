@@ -306,7 +306,7 @@ bool map_entry_is_file(const struct map_entry *m, const struct statx *state, con
 	return is_inode(state, m) || (state->stx_dev_major == 0 && name && is_called(name, m));
 }
 
-/* Does the kernel's @link lead to the mapped file? */
+/* Does the kernel's @link lead to the mapped file? errno says why it cannot be followed. */
 static bool leads_to(const char *link, const struct map_entry *m)
 {
 	_cleanup_free_ char *target = malloc(PATH_MAX);
@@ -325,13 +325,15 @@ static bool leads_to(const char *link, const struct map_entry *m)
 static char *through_map_files(pid_t pid, const struct map_entry *m, bool *ret_may)
 {
 	char link[PROC_PATH], range[48];
-	struct statx x;
+	bool leads;
 
 	(void)snprintf(range, sizeof(range), "map_files/%llx-%llx", (unsigned long long)m->start,
 		       (unsigned long long)m->end);
 	proc_path(link, pid, range);
-	*ret_may = file_look_at(link, &x) == 0 || (errno != EPERM && errno != EACCES);
-	return *ret_may && leads_to(link, m) ? strdup(link) : NULL;
+	errno = 0;
+	leads = leads_to(link, m);
+	*ret_may = errno != EPERM && errno != EACCES;
+	return leads ? strdup(link) : NULL;
 }
 
 int map_entry_open_path(pid_t pid, const struct map_entry *m, char **ret, struct error *e)
@@ -354,7 +356,8 @@ int map_entry_open_path(pid_t pid, const struct map_entry *m, char **ret, struct
 		if (asprintf(&path, "/proc/%d/root%s%s", (int)proc_thread(pid), m->path,
 			     suffixes[i]) < 0)
 			return fail(e, ENOMEM, "out of memory");
-		/* On the way there may be what a user has mounted, which need not answer. */
+		/* The opener walks the path: a file system that a user has mounted on it may never
+		 * answer. */
 		fd = opener_open_described(path, NULL, &file);
 		exists |= fd >= 0;
 		opener_close(fd);
