@@ -39,6 +39,15 @@ start_victim() {
 	victim=$!
 	sleep 0.3
 }
+# Executed in a namespace, after its mounts.
+victim_runs() {
+	local _
+	for _ in {1..50}; do
+		[[ $(readlink "/proc/$victim/exe") != */steady ]] || return 0
+		sleep 0.1
+	done
+	return 1
+}
 attached() { # OPTION...
 	rm -f -- "$profile"
 	timeout -k 5 40 "$COZBPF" attach -q --no-report -o "$profile" "$victim" "$@" >out 2>complaint
@@ -142,11 +151,7 @@ unshare --user --map-root-user --mount bash -c '
 	until grep -qF " $PWD/mounted " /proc/self/mountinfo; do sleep 0.1; done
 	mount -t overlay overlay overlaid -o lowerdir=mounted:empty && exec overlaid/steady 60' _ "$programs" >/dev/null 2>complaint &
 victim=$!
-for _ in {1..50}; do
-	[[ $(readlink "/proc/$victim/exe") != */steady ]] || break
-	sleep 0.1
-done
-if [[ $(readlink "/proc/$victim/exe") = */steady ]]; then
+if victim_runs; then
 	attached -d 2
 	refusal 'FUSE of another user below an overlay: attach says so' 'FUSE.*allow_other' $?
 	kill -KILL "$victim"
@@ -167,11 +172,7 @@ os.setxattr(\"meta/steady\", \"user.overlay.redirect\", b\"/steady\")" || exit
 	until grep -qF " $PWD/mounted " /proc/self/mountinfo; do sleep 0.1; done
 	mount -t overlay overlay overlaid -o userxattr,lowerdir=meta::mounted && exec overlaid/steady 60' _ "$programs" >/dev/null 2>complaint &
 victim=$!
-for _ in {1..50}; do
-	[[ $(readlink "/proc/$victim/exe") != */steady ]] || break
-	sleep 0.1
-done
-if [[ $(readlink "/proc/$victim/exe") = */steady ]]; then
+if victim_runs; then
 	server=$(pgrep -P "$victim" -x fuse)
 	why=
 	attached -d 2 --experiment 200 || why=" status $?;"
@@ -206,10 +207,7 @@ tmpfs | overlayfs) printf 'skip an overlay over a disk in a user namespace: the 
 		mount -t tmpfs tmpfs empty && mkdir empty/upper empty/work &&
 			mount -t overlay overlay overlaid -o userxattr,lowerdir=files,upperdir=empty/upper,workdir=empty/work && exec overlaid/steady 60' >/dev/null 2>complaint &
 	victim=$!
-	for _ in {1..50}; do
-		[[ $(readlink "/proc/$victim/exe") != */steady ]] || break
-		sleep 0.1
-	done
+	victim_runs
 	why=
 	attached -d 2 --experiment 200 || why=" status $?;"
 	grep -q 'steady.c:[0-9]' "$profile" 2>/dev/null || why+=' no line of the program in the profile;'

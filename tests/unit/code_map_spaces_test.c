@@ -94,7 +94,7 @@ static void copy_ourselves(char *path)
 	(void)close(self);
 }
 
-/* Executes @path with the @word, and returns when it does so. */
+/* Starts @path with the argument @word. The process has executed it when this returns. */
 static pid_t execute(const char *path, const char *word)
 {
 	int executed[2];
@@ -176,7 +176,7 @@ static bool is_placed(struct code_map *m, pid_t pid, const char *path)
 	return placed;
 }
 
-/* The first process that has a file mapped is not the last. */
+/* A file is placed in a later process although the first one that mapped it has ended. */
 static void test_first_has_ended(void **state)
 {
 	char path[] = "/tmp/code_map_XXXXXX";
@@ -195,7 +195,8 @@ static void test_first_has_ended(void **state)
 	code_map_close(m);
 }
 
-/* A process that ends while its executable is looked at says nothing of it to the next one. */
+/* A process ends while its executable is opened. The next process that executes the file is placed
+ * all the same. */
 static void test_ends_when_looked_at(void **state)
 {
 	char path[] = "/tmp/code_map_XXXXXX";
@@ -230,8 +231,8 @@ static void test_ends_when_looked_at(void **state)
 	(void)unlink(path);
 }
 
-/* A program that has its executable mapped nowhere, and whose executable is called as ours, is not
- * what we are. */
+/* An executable with our path and another inode, which its process does not map, does not become
+ * the object of our mappings. */
 static void test_unmapped_namesake(void **state)
 {
 	char own[PATH_MAX] = "";
@@ -254,7 +255,8 @@ static void test_unmapped_namesake(void **state)
 	code_map_close(m);
 }
 
-/* Files of one name and number on two devices are two; and who fills the table is told of. */
+/* Two files with the same path and inode on different devices are two objects. A refused addition
+ * to the full table is counted. */
 static void test_objects(void **state)
 {
 	struct map_entry p = {

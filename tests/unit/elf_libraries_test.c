@@ -176,8 +176,8 @@ static void test_libraries_that_execute(void **state)
 	elf_object_close(o);
 }
 
-/* The flag of a position-independent program counts, whatever else the file says; and what says
- * nothing is a program. */
+/* A file with DF_1_PIE is a program, also if it has a soname. A file without a dynamic section is a
+ * program as well. */
 static void test_programs_with_names(void **state)
 {
 	Elf64_Dyn dynamic[2] = {{.d_tag = DT_SONAME, .d_un.d_val = 1},

@@ -98,8 +98,8 @@ static int find_mount(const char *mountinfo, uint64_t id, const char *device,
 	return f && !ferror(f) ? -ENOENT : -ESRCH;
 }
 
-/* Is the mount namespace behind @link, of a process, one of our own user namespace, so that only
- * root mounts anything there? */
+/* Does the mount namespace at @link (/proc/PID/ns/mnt) belong to our own user namespace? Then only
+ * root can mount there. -ESRCH: the process has ended. */
 static int is_roots(const char *link, bool *ret)
 {
 	_cleanup_close_ int ns = open(link, O_RDONLY | O_CLOEXEC);
@@ -111,9 +111,9 @@ static int is_roots(const char *link, bool *ret)
 	return ns < 0 ? -ESRCH : 0;
 }
 
-/* Roots are: mounts of our own mount namespace, of the namespace that root has made for the process
- * that @path is about, as containers have it, and what another namespace has of file systems that
- * are mounted here. */
+/* Three kinds of mounts belong to root: those of our own mount namespace; those of the mount
+ * namespace of the process in @path, if root made that namespace, as for a container; and mounts
+ * elsewhere of a file system that is mounted in our namespace too. All others are a user's. */
 static int is_on_users_mount(int fd, const char *path, char device[DEVICE], bool *ret)
 {
 	char link[64], unused[DEVICE];

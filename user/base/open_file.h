@@ -47,13 +47,13 @@ bool file_is_anothers_fuse(const char *path);
 /* May the open file, of a file system of that type (linux/magic.h), be on FUSE, below an overlay
  * perhaps? */
 bool file_may_be_fuse(int fd, int64_t file_system);
-/* Is it on FUSE or an overlay, of a mount that another user than root has made? Any user can mount
- * both in a namespace. The files of such an overlay can come from that user's FUSE server at any
- * time, also when they are open already: once written to, they are copied to a layer that can be
- * on FUSE, and layers of data alone have their attributes elsewhere. @path: what @fd was opened
- * by. *ret_device: of the mounted file system, which stat does not tell of an overlay with layers
- * on several; 0: not known. -ESRCH: the process that it is about has ended, and nothing is known.
- */
+/* Is the file on FUSE or an overlay that a user other than root has mounted? Any user can mount
+ * both in a namespace. The data of a file on such an overlay can move to the user's FUSE server at
+ * any time, even while the file is open: a write copies it to the upper layer, and a data-only
+ * layer keeps the data apart from the attributes. @path: by which @fd was opened. *ret_device: the
+ * device of the mounted file system, 0 if it is not known; stat shows another one for an overlay
+ * with layers on several file systems. -ESRCH: the process in @path has ended, and the result is
+ * not known. */
 int file_is_on_users_mount(int fd, const char *path, int64_t file_system, dev_t *ret_device,
 			   bool *ret);
 /* The size of an open file in bytes, or a negative errno. Moves its offset. FUSE refuses fstat to

@@ -216,7 +216,7 @@ static bool same_by_name(const struct code_object *o, const struct map_entry *p,
 		return false;
 	if (o->is_main && !o->mapped)
 		return executes(pid, o) && (!o->elf || is_file_of(o->elf, p));
-	/* Whoever runs us has named one of the two. */
+	/* One of the two was named by the user, not found in a process. */
 	return (!pid || !o->pid) && o->entry.inode == p->inode;
 }
 
