@@ -42,7 +42,7 @@ verdict 'the profile is the user'\''s' "$why"
 user 'points of every kind that takes no tracefs' "Progress point 'left'" run -q -o profile.jsonl -p round=progress -p barrier.c:48 -p left=progress%return \
 	-p call=syscall:futex -p sampled:longer -- ./barrier 2
 user 'latency' "'round'" run -q -o profile.jsonl --latency round=longer,progress -- ./barrier 2
-user 'a program that starts others' experiments run -q -o profile.jsonl -n 1 -- ./children 1
+user 'a program that starts others' experiments run -q -o profile.jsonl -n 1 -- ./children 6
 "${as_user[@]}" ./barrier 60 >/dev/null &
 mine=$!
 user 'attach' "Progress point 'round'" attach "$mine" -q -o profile.jsonl -p round=progress -d 2
