@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <limits.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
@@ -94,8 +96,27 @@ static void copy_ourselves(char *path)
 	(void)close(self);
 }
 
-/* Starts @path with the argument @word. The process has executed it when this returns. */
-static pid_t execute(const char *path, const char *word)
+/* In mount and user namespaces of our own from now on. */
+static bool mount_elsewhere(const char *file, const char *path)
+{
+	return unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 &&
+	       mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+	       mount(file, path, NULL, MS_BIND, NULL) == 0;
+}
+
+static bool may_mount_elsewhere(void)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (pid == 0)
+		_exit(mount_elsewhere("/tmp", "/tmp") ? 0 : 1);
+	return waitpid(pid, &status, 0) == pid && status == 0;
+}
+
+/* Starts @path, which waits. The process has executed it when this returns. @file: in mount and
+ * user namespaces of its own, where this file is mounted over @path; NULL: in ours. */
+static pid_t execute(const char *path, const char *file)
 {
 	int executed[2];
 	pid_t pid;
@@ -106,7 +127,8 @@ static pid_t execute(const char *path, const char *word)
 	assert_true(pid >= 0);
 	if (pid == 0) {
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-		(void)execl(path, path, word, NULL);
+		if (!file || mount_elsewhere(file, path))
+			(void)execl(path, path, "wait", NULL);
 		_exit(1);
 	}
 	(void)close(executed[1]);
@@ -134,7 +156,7 @@ static void test_main_seen_late(void **state)
 
 	(void)state;
 	copy_ourselves(path);
-	pid = execute(path, "wait");
+	pid = execute(path, NULL);
 	assert_int_equal(code_map_add_space(m, &space), 0);
 	objects = code_map_count(m);
 	assert_int_equal(code_map_refresh_space(m, space, pid, &changed, NULL), 0);
@@ -185,14 +207,70 @@ static void test_first_has_ended(void **state)
 
 	(void)state;
 	copy_ourselves(path);
-	first = execute(path, "wait");
+	first = execute(path, NULL);
 	assert_true(is_placed(m, first, path));
 	end(first);
-	second = execute(path, "wait");
+	second = execute(path, NULL);
 	assert_true(is_placed(m, second, path));
 	end(second);
 	(void)unlink(path);
 	code_map_close(m);
+}
+
+static size_t find(const struct code_map *m, const char *path)
+{
+	size_t i = 0;
+
+	while (i < m->n_objects && strcmp(m->objects[i]->entry.path, path) != 0)
+		i++;
+	return i;
+}
+
+/* A user has mounted a file elsewhere in a namespace and is the first to map it. The path that
+ * others map it by is its name, and decides whether it is in scope. */
+static void test_named_by_a_user(void **state)
+{
+	char path[] = "/tmp/code_map_XXXXXX", forged[] = "/tmp/code_map_forged_XXXXXX";
+	const char *const globs[] = {"*/code_map_forged_*", path};
+
+	(void)state;
+	if (!may_mount_elsewhere()) {
+		print_message("no user namespace can be made here\n");
+		skip();
+	}
+	copy_ourselves(path);
+	copy_ourselves(forged);
+	for (int i = 0; i < 2; i++) {
+		struct code_map *m = open_map(&(struct code_scope){
+			.binaries = &globs[i], .n_binaries = 1, .lenient = true});
+		bool in_scope = i == 1; /* by its right name */
+		pid_t users = execute(forged, path), others = execute(path, NULL), again;
+		const struct code_object *o;
+		size_t at, version;
+
+		assert_true(is_placed(m, users, forged));
+		at = find(m, forged);
+		o = m->objects[at];
+		assert_int_equal(o->in_scope, !in_scope);
+		assert_int_equal(any_in_scope(o), !in_scope);
+		version = code_map_version(m);
+		assert_true(is_placed(m, others, path));
+		assert_int_equal(find(m, path), at);
+		assert_int_equal(find(m, forged), m->n_objects);
+		assert_int_equal(o->in_scope, in_scope);
+		assert_int_equal(any_in_scope(o), in_scope);
+		assert_true(code_map_version(m) > version);
+		again = execute(forged, path);
+		version = code_map_version(m);
+		assert_true(is_placed(m, again, path));
+		assert_int_equal(code_map_version(m), version);
+		end(again);
+		end(users);
+		end(others);
+		code_map_close(m);
+	}
+	(void)unlink(path);
+	(void)unlink(forged);
 }
 
 /* A process ends while its executable is opened. The next process that executes the file is placed
@@ -205,7 +283,7 @@ static void test_ends_when_looked_at(void **state)
 	copy_ourselves(path);
 	for (int i = 0; i < 30; i++) {
 		struct code_map *m = open_map(&(struct code_scope){0});
-		pid_t pid = execute(path, "wait"), killer = fork();
+		pid_t pid = execute(path, NULL), killer = fork();
 
 		if (killer == 0) {
 			uint64_t until = clock_monotonic_ns() + (uint64_t)i * 20 * NSEC_PER_USEC;
@@ -221,7 +299,7 @@ static void test_ends_when_looked_at(void **state)
 		(void)waitpid(killer, NULL, 0);
 		end(pid);
 		if (i == 29) {
-			pid = execute(path, "wait");
+			pid = execute(path, NULL);
 			assert_int_equal(code_map_add_main(m, pid, NULL), 0);
 			assert_true(is_placed(m, pid, path));
 			end(pid);
@@ -283,11 +361,9 @@ static void test_objects(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_spaces),
-		cmocka_unit_test(test_main_seen_late),
-		cmocka_unit_test(test_first_has_ended),
-		cmocka_unit_test(test_ends_when_looked_at),
-		cmocka_unit_test(test_unmapped_namesake),
+		cmocka_unit_test(test_spaces),		cmocka_unit_test(test_main_seen_late),
+		cmocka_unit_test(test_first_has_ended), cmocka_unit_test(test_ends_when_looked_at),
+		cmocka_unit_test(test_named_by_a_user), cmocka_unit_test(test_unmapped_namesake),
 		cmocka_unit_test(test_objects),
 	};
 

@@ -98,14 +98,15 @@ static int find_mount(const char *mountinfo, uint64_t id, const char *device,
 	return f && !ferror(f) ? -ENOENT : -ESRCH;
 }
 
-/* Does the mount namespace at @link (/proc/PID/ns/mnt) belong to our own user namespace? Then only
- * root can mount there. -ESRCH: the process has ended. */
-static int is_roots(const char *link, bool *ret)
+int mounts_are_roots(pid_t pid, bool *ret)
 {
-	_cleanup_close_ int ns = open(link, O_RDONLY | O_CLOEXEC);
-	_cleanup_close_ int owner = ns < 0 ? -1 : ioctl(ns, NS_GET_USERNS);
+	_cleanup_close_ int ns = -1, owner = -1;
 	struct stat its, ours;
+	char link[64];
 
+	(void)snprintf(link, sizeof(link), "/proc/%d/ns/mnt", (int)pid);
+	ns = open(link, O_RDONLY | O_CLOEXEC);
+	owner = ns < 0 ? -1 : ioctl(ns, NS_GET_USERNS);
 	*ret = owner >= 0 && fstat(owner, &its) == 0 && stat("/proc/self/ns/user", &ours) == 0 &&
 	       its.st_dev == ours.st_dev && its.st_ino == ours.st_ino;
 	return ns < 0 ? -ESRCH : 0;
@@ -128,8 +129,7 @@ static int is_on_users_mount(int fd, const char *path, char device[DEVICE], bool
 	r = find_mount("/proc/self/mountinfo", x.stx_mnt_id, NULL, device, ret);
 	if (r != -ENOENT || sscanf(path, "/proc/%d/", &pid) != 1)
 		return r == -ENOENT ? 0 : r;
-	(void)snprintf(link, sizeof(link), "/proc/%d/ns/mnt", pid);
-	r = is_roots(link, &roots_namespace);
+	r = mounts_are_roots(pid, &roots_namespace);
 	if (r < 0)
 		return r;
 	(void)snprintf(link, sizeof(link), "/proc/%d/mountinfo", pid);

@@ -42,6 +42,9 @@ int open_file_or_pipe(const char *path);
  * nothing but a regular file of that name is opened. -ELOOP: it is a symbolic link. */
 int open_file_at(int directory, const char *name);
 
+/* Does the mount namespace of @pid belong to our own user namespace? Then only root can mount
+ * there. -ESRCH: the process has ended, or may not be asked; *ret is false. */
+int mounts_are_roots(pid_t pid, bool *ret);
 /* Is a file that we may not open on a FUSE file system that answers its own user alone? */
 bool file_is_anothers_fuse(const char *path);
 /* May the open file, of a file system of that type (linux/magic.h), be on FUSE, below an overlay

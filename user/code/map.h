@@ -108,7 +108,7 @@ int code_map_object(struct code_map *m, const char *name, const struct elf_objec
 /* All objects known so far: the main executable, those found above, and what the process has had
  * mapped. An object keeps its number, new ones come behind. (objects.c) */
 size_t code_map_count(const struct code_map *m);
-/* Rises when an object is new, or one that was mapped before turns out to be an executable. */
+/* Rises when an object is new, turns out to be an executable, or gets another path. */
 size_t code_map_version(const struct code_map *m);
 /* By its path or base name, or that of a link to it as libraries have them (libx.so, libx.so.6 for
  * libx.so.6.0.30). */

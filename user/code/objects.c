@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/open_file.h"
 #include "base/proc.h"
 #include "target/process.h"
 
@@ -165,6 +166,13 @@ void code_object_free(struct code_object *o)
 	free(o);
 }
 
+static bool names_are_users(pid_t pid)
+{
+	bool are_roots;
+
+	return pid && (mounts_are_roots(pid, &are_roots) < 0 || !are_roots);
+}
+
 struct code_object *code_object_add(struct code_map *m, const struct map_entry *entry, pid_t pid)
 {
 	struct code_object *o;
@@ -179,6 +187,7 @@ struct code_object *code_object_add(struct code_map *m, const struct map_entry *
 	o->entry = *entry;
 	o->entry.path = strdup(entry->path);
 	o->pid = pid;
+	o->named_by_user = names_are_users(pid);
 	o->is_main = !m->n_objects;
 	o->mapped = entry->end;
 	o->line_options = &m->lines;
@@ -220,6 +229,35 @@ static bool same_by_name(const struct code_object *o, const struct map_entry *p,
 	return (!pid || !o->pid) && o->entry.inode == p->inode;
 }
 
+/* The file is everybody's, and a user has named it first: takes the path that @pid has mapped it
+ * by, unless that is a user's as well. The scope by that path is read by who looks at the mapping.
+ */
+static void name_anew(struct code_map *m, struct code_object *o, const struct map_entry *p,
+		      pid_t pid)
+{
+	char *path;
+
+	if (!o->named_by_user || !strcmp(o->entry.path, p->path) || names_are_users(pid))
+		return;
+	path = strdup(p->path);
+	if (!path)
+		return;
+	free(o->entry.path);
+	o->entry.path = path;
+	o->named_by_user = false;
+	m->n_changed++;
+	if (o->elf)
+		elf_object_set_called(o->elf, path);
+	if (o->in_scope == code_scope_binary(m, o))
+		return;
+	o->in_scope = !o->in_scope;
+	o->rows_tried = false;
+	free(o->rows);
+	o->rows = NULL;
+	o->n_rows = 0;
+	m->remade = true;
+}
+
 size_t code_map_find_object(struct code_map *m, const struct map_entry *p, pid_t pid)
 {
 	size_t found = m->n_objects;
@@ -239,6 +277,7 @@ size_t code_map_find_object(struct code_map *m, const struct map_entry *p, pid_t
 			o->entry.dev_minor = p->dev_minor;
 			o->mapped = true;
 		}
+		name_anew(m, o, p, pid);
 		return found - 1;
 	}
 	m->n_surplus += m->n_objects == CODE_MAX_OBJECTS;
@@ -355,7 +394,7 @@ size_t code_map_count(const struct code_map *m)
 
 size_t code_map_version(const struct code_map *m)
 {
-	return m->n_objects + m->n_late_mains;
+	return m->n_objects + m->n_changed;
 }
 
 bool code_map_is_called(const struct code_map *m, size_t i, const char *name)

@@ -223,7 +223,7 @@ int code_map_add_main(struct code_map *m, pid_t pid, struct error *e)
 		return 0;
 	}
 	o->is_main = true;
-	m->n_late_mains++;
+	m->n_changed++;
 	if (!o->in_scope) {
 		o->in_scope = code_scope_binary(m, o);
 		/* It was taken for a library: of a process that executed it between two readings,
