@@ -8,8 +8,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <linux/magic.h>
 #include <linux/securebits.h>
+#include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -17,9 +20,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -209,12 +214,104 @@ static void test_of_process(void **state)
 	assert_int_equal(file_rights_of_process(0x7fffffff, &r), -ESRCH);
 }
 
+/* In namespaces of its own, as any user can make them: opens a file on an overlay, says which
+ * descriptor it has, and when that mount has been removed. */
+static void use_overlay(int say, const char *options, const char *at)
+{
+	char path[96];
+	int fd;
+
+	if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0 ||
+	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+	    mount("overlay", at, "overlay", 0, options) < 0)
+		_exit(1);
+	(void)snprintf(path, sizeof(path), "%s/plain", at);
+	fd = open(path, O_RDONLY);
+	if (fd < 0 || write(say, &fd, sizeof(fd)) != sizeof(fd))
+		_exit(1);
+	(void)raise(SIGSTOP);
+	if (umount2(at, MNT_DETACH) < 0 || write(say, &fd, sizeof(fd)) != sizeof(fd))
+		_exit(1);
+	(void)pause();
+	_exit(0);
+}
+
+static uint64_t mount_of(int fd)
+{
+	struct statx x;
+
+	assert_int_equal(statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &x), 0);
+	return x.stx_mnt_id;
+}
+
+/* A mount of a user's is known as one, by its own device; once it is in no list of mounts any more
+ * it has none, and not that of another line of the list. */
+static void test_users_mounts(void **state)
+{
+	char lower[2][48], at[48], options[128], plain[64], link[64];
+	_cleanup_close_ int ours = open(dir, O_PATH), theirs = -1;
+	struct roots_mount mount = {0};
+	bool is_users = false;
+	dev_t device;
+	pid_t child;
+	int said[2], fd;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		(void)snprintf(lower[i], sizeof(lower[i]), "%s/%d", dir, i);
+		assert_int_equal(mkdir(lower[i], 0755), 0);
+	}
+	(void)snprintf(at, sizeof(at), "%s/at", dir);
+	assert_int_equal(mkdir(at, 0755), 0);
+	make_file(plain, "0/plain", 0644);
+	(void)snprintf(options, sizeof(options), "lowerdir=%s:%s", lower[0], lower[1]);
+	assert_int_equal(pipe(said), 0);
+	child = fork();
+	if (child == 0) {
+		(void)close(said[0]);
+		use_overlay(said[1], options, at);
+	}
+	(void)close(said[1]);
+	if (read(said[0], &fd, sizeof(fd)) == sizeof(fd)) {
+		(void)snprintf(link, sizeof(link), "/proc/%d/fd/%d", (int)child, fd);
+		theirs = open(link, O_PATH);
+		assert_true(theirs >= 0);
+		assert_int_equal(find_roots_mount(mount_of(ours), child, &mount), 0);
+		assert_true(mount.device && !mount.is_overlay);
+		assert_int_equal(find_roots_mount(mount_of(theirs), child, &mount), -ENOENT);
+		assert_int_equal(file_is_on_users_mount(theirs, link, OVERLAYFS_SUPER_MAGIC,
+							&device, &is_users),
+				 0);
+		assert_true(is_users && device && !major(device));
+		while (waitpid(child, NULL, WUNTRACED) < 0)
+			assert_int_equal(errno, EINTR);
+		assert_int_equal(kill(child, SIGCONT), 0);
+		assert_int_equal(read(said[0], &fd, sizeof(fd)), sizeof(fd));
+		assert_int_equal(file_is_on_users_mount(theirs, link, OVERLAYFS_SUPER_MAGIC,
+							&device, &is_users),
+				 0);
+		assert_true(is_users);
+		assert_int_equal(device, 0);
+	} else {
+		print_message("an overlay in a user namespace cannot be mounted here\n");
+	}
+	(void)kill(child, SIGKILL);
+	(void)waitpid(child, NULL, 0);
+	(void)close(said[0]);
+	(void)unlink(plain);
+	(void)rmdir(at);
+	(void)rmdir(lower[0]);
+	(void)rmdir(lower[1]);
+	if (theirs < 0)
+		skip();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_not_opened), cmocka_unit_test(test_kernels_files),
 		cmocka_unit_test(test_rights),	   cmocka_unit_test(test_capabilities),
-		cmocka_unit_test(test_of_process),
+		cmocka_unit_test(test_of_process), cmocka_unit_test(test_users_mounts),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
@@ -12,6 +13,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -217,6 +219,42 @@ static void test_first_has_ended(void **state)
 	code_map_close(m);
 }
 
+static const char *base_of(const char *path)
+{
+	return strrchr(path, '/') + 1;
+}
+
+/* The main executable is that of a process which has it by a mount of its own. */
+static void test_main_named_by_a_user(void **state)
+{
+	char path[] = "/tmp/code_map_XXXXXX", forged[] = "/tmp/code_map_forged_XXXXXX", link[64];
+	struct code_map *m = NULL;
+	pid_t users, others;
+	bool changed;
+
+	(void)state;
+	if (!may_mount_elsewhere()) {
+		print_message("no user namespace can be made here\n");
+		skip();
+	}
+	copy_ourselves(path);
+	copy_ourselves(forged);
+	users = execute(forged, path);
+	others = execute(path, NULL);
+	(void)snprintf(link, sizeof(link), "/proc/%d/exe", (int)users);
+	assert_int_equal(code_map_open(link, &(struct code_scope){.lenient = true}, &m, NULL), 0);
+	assert_int_equal(code_map_refresh(m, users, &changed, NULL), 0);
+	assert_true(code_map_is_named_by_user(m, 0));
+	assert_true(is_placed(m, others, path));
+	assert_string_equal(code_map_path(m, 0), path);
+	assert_false(code_map_is_named_by_user(m, 0));
+	end(users);
+	end(others);
+	code_map_close(m);
+	(void)unlink(path);
+	(void)unlink(forged);
+}
+
 static size_t find(const struct code_map *m, const char *path)
 {
 	size_t i = 0;
@@ -226,8 +264,36 @@ static size_t find(const struct code_map *m, const char *path)
 	return i;
 }
 
-/* A user has mounted a file elsewhere in a namespace and is the first to map it. The path that
- * others map it by is its name, and decides whether it is in scope. */
+/* Maps the file that @pid has at @path, through its root directory, in a process that waits. */
+static pid_t map_through(pid_t pid, const char *path)
+{
+	int mapped[2];
+	pid_t child;
+	char c;
+
+	assert_int_equal(pipe(mapped), 0);
+	child = fork();
+	if (child == 0) {
+		char link[PATH_MAX];
+		int fd;
+
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		(void)snprintf(link, sizeof(link), "/proc/%d/root%s", (int)pid, path);
+		fd = open(link, O_RDONLY);
+		if (mmap(NULL, 1 << 20, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) != MAP_FAILED)
+			(void)!write(mapped[1], "m", 1);
+		(void)pause();
+		_exit(1);
+	}
+	(void)close(mapped[1]);
+	assert_int_equal(read(mapped[0], &c, 1), 1);
+	(void)close(mapped[0]);
+	return child;
+}
+
+/* A user has mounted a file elsewhere in a namespace and is the first to map it: in the namespace,
+ * or in ours, by the way through the namespace's root. The path that others map it by is its name,
+ * and decides whether it is in scope. Until then the file is not found by the user's name. */
 static void test_named_by_a_user(void **state)
 {
 	char path[] = "/tmp/code_map_XXXXXX", forged[] = "/tmp/code_map_forged_XXXXXX";
@@ -240,17 +306,26 @@ static void test_named_by_a_user(void **state)
 	}
 	copy_ourselves(path);
 	copy_ourselves(forged);
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 4; i++) {
 		struct code_map *m = open_map(&(struct code_scope){
-			.binaries = &globs[i], .n_binaries = 1, .lenient = true});
-		bool in_scope = i == 1; /* by its right name */
-		pid_t users = execute(forged, path), others = execute(path, NULL), again;
+			.binaries = &globs[i % 2], .n_binaries = 1, .lenient = true});
+		bool in_scope = i % 2 == 1; /* by its right name */
+		pid_t inside = execute(forged, path), others = execute(path, NULL), again;
+		pid_t users = i < 2 ? inside : map_through(inside, forged);
 		const struct code_object *o;
 		size_t at, version;
 
-		assert_true(is_placed(m, users, forged));
+		(void)is_placed(m, users, forged);
 		at = find(m, forged);
+		assert_true(at < m->n_objects);
 		o = m->objects[at];
+		assert_true(code_map_is_named_by_user(m, at));
+		assert_false(code_map_is_called(m, at, base_of(forged)));
+		assert_false(code_map_is_called(m, at, base_of(path)));
+		assert_false(code_map_is_called(m, at, forged));
+		assert_int_equal(code_map_refuse_users_name(m, base_of(forged), NULL), -EPERM);
+		assert_int_equal(code_map_refuse_users_name(m, base_of(path), NULL), 0);
+		assert_true(code_map_is_called(m, at, path));
 		assert_int_equal(o->in_scope, !in_scope);
 		assert_int_equal(any_in_scope(o), !in_scope);
 		version = code_map_version(m);
@@ -260,12 +335,16 @@ static void test_named_by_a_user(void **state)
 		assert_int_equal(o->in_scope, in_scope);
 		assert_int_equal(any_in_scope(o), in_scope);
 		assert_true(code_map_version(m) > version);
+		assert_false(code_map_is_named_by_user(m, at));
+		assert_true(code_map_is_called(m, at, base_of(path)));
 		again = execute(forged, path);
 		version = code_map_version(m);
 		assert_true(is_placed(m, again, path));
 		assert_int_equal(code_map_version(m), version);
 		end(again);
-		end(users);
+		end(inside);
+		if (users != inside)
+			end(users);
 		end(others);
 		code_map_close(m);
 	}
@@ -361,9 +440,13 @@ static void test_objects(void **state)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_spaces),		cmocka_unit_test(test_main_seen_late),
-		cmocka_unit_test(test_first_has_ended), cmocka_unit_test(test_ends_when_looked_at),
-		cmocka_unit_test(test_named_by_a_user), cmocka_unit_test(test_unmapped_namesake),
+		cmocka_unit_test(test_spaces),
+		cmocka_unit_test(test_main_seen_late),
+		cmocka_unit_test(test_first_has_ended),
+		cmocka_unit_test(test_ends_when_looked_at),
+		cmocka_unit_test(test_named_by_a_user),
+		cmocka_unit_test(test_main_named_by_a_user),
+		cmocka_unit_test(test_unmapped_namesake),
 		cmocka_unit_test(test_objects),
 	};
 

@@ -2,6 +2,7 @@
 #include "base/open_file.h"
 
 #include "base/cleanup.h"
+#include "base/proc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -70,13 +71,16 @@ static bool says_nothing(int fd)
 	       !(x.stx_attributes_mask & (STATX_ATTR_NODUMP | STATX_ATTR_COMPRESSED));
 }
 
-#define DEVICE 24 /* "MAJOR:MINOR" of a mounted file system */
+/* A line of mountinfo. */
+struct mount {
+	dev_t device;	 /* of the mounted file system */
+	bool is_overlay; /* by its type */
+	bool is_users;	 /* a FUSE server's that another user runs */
+};
 
-/* Finds the mount number @id, or else one of the file system @device, among those of @mountinfo.
- * *ret_is_users: it is a FUSE server's that another user runs. -ENOENT: there is none; then only
- * *ret_is_users is as it was. */
-static int find_mount(const char *mountinfo, uint64_t id, const char *device,
-		      char ret_device[DEVICE], bool *ret_is_users)
+/* Finds the mount number @id, or rather one of the file system @device unless that is 0, among
+ * those of @mountinfo. -ENOENT: there is none. */
+static int find_mount(const char *mountinfo, uint64_t id, dev_t device, struct mount *ret)
 {
 	_cleanup_fclose_ FILE *f = fopen(mountinfo, "re");
 	_cleanup_free_ char *line = NULL;
@@ -87,12 +91,15 @@ static int find_mount(const char *mountinfo, uint64_t id, const char *device,
 		const char *options = strrchr(line, ' ');
 		const char *user = options ? strstr(options, "user_id=") : NULL;
 		unsigned long uid = user ? strtoul(user + strlen("user_id="), NULL, 10) : 0;
+		unsigned int of_major, of_minor;
 		unsigned long long number;
 
-		if (sscanf(line, "%llu %*u %23s", &number, ret_device) != 2 ||
-		    (device ? strcmp(ret_device, device) != 0 : number != id))
+		if (sscanf(line, "%llu %*u %u:%u", &number, &of_major, &of_minor) != 3 ||
+		    (device ? makedev(of_major, of_minor) != device : number != id))
 			continue;
-		*ret_is_users = uid != 0 && uid != geteuid();
+		ret->device = makedev(of_major, of_minor);
+		ret->is_overlay = strstr(line, " - overlay ");
+		ret->is_users = uid != 0 && uid != geteuid();
 		return 0;
 	}
 	return f && !ferror(f) ? -ENOENT : -ESRCH;
@@ -102,9 +109,9 @@ int mounts_are_roots(pid_t pid, bool *ret)
 {
 	_cleanup_close_ int ns = -1, owner = -1;
 	struct stat its, ours;
-	char link[64];
+	char link[PROC_PATH];
 
-	(void)snprintf(link, sizeof(link), "/proc/%d/ns/mnt", (int)pid);
+	proc_path(link, pid, "ns/mnt");
 	ns = open(link, O_RDONLY | O_CLOEXEC);
 	owner = ns < 0 ? -1 : ioctl(ns, NS_GET_USERNS);
 	*ret = owner >= 0 && fstat(owner, &its) == 0 && stat("/proc/self/ns/user", &ours) == 0 &&
@@ -112,32 +119,58 @@ int mounts_are_roots(pid_t pid, bool *ret)
 	return ns < 0 ? -ESRCH : 0;
 }
 
+/* Finds the mount of our own mount namespace, or else of @pid's (0: of ours alone). *ret_is_roots:
+ * only root can have made it. -ENOENT, -ESRCH: the process has ended. */
+static int find_mount_of(uint64_t id, pid_t pid, struct mount *ret, bool *ret_is_roots)
+{
+	char mountinfo[PROC_PATH];
+	int r = find_mount("/proc/self/mountinfo", id, 0, ret);
+
+	*ret_is_roots = r == 0;
+	if (r != -ENOENT || !pid)
+		return r;
+	r = mounts_are_roots(pid, ret_is_roots);
+	proc_path(mountinfo, pid, "mountinfo");
+	return r < 0 ? r : find_mount(mountinfo, id, 0, ret);
+}
+
+int find_roots_mount(uint64_t id, pid_t pid, struct roots_mount *ret)
+{
+	struct mount m;
+	bool is_roots;
+	int r = find_mount_of(id, pid, &m, &is_roots);
+
+	if (r < 0 || !is_roots || m.is_users)
+		return r < 0 ? r : -ENOENT;
+	*ret = (struct roots_mount){.device = m.device, .is_overlay = m.is_overlay};
+	return 0;
+}
+
 /* Three kinds of mounts belong to root: those of our own mount namespace; those of the mount
  * namespace of the process in @path, if root made that namespace, as for a container; and mounts
  * elsewhere of a file system that is mounted in our namespace too. All others are a user's. */
-static int is_on_users_mount(int fd, const char *path, char device[DEVICE], bool *ret)
+static int is_on_users_mount(int fd, const char *path, dev_t *ret_device, bool *ret)
 {
-	char link[64], unused[DEVICE];
-	bool roots_namespace;
+	struct mount m, here;
+	bool is_roots;
 	struct statx x;
 	int pid, r;
 
-	*device = '\0';
+	*ret_device = 0;
 	*ret = true;
 	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &x) < 0)
 		return -errno;
-	r = find_mount("/proc/self/mountinfo", x.stx_mnt_id, NULL, device, ret);
-	if (r != -ENOENT || sscanf(path, "/proc/%d/", &pid) != 1)
-		return r == -ENOENT ? 0 : r;
-	r = mounts_are_roots(pid, &roots_namespace);
+	if (sscanf(path, "/proc/%d/", &pid) != 1)
+		pid = 0;
+	r = find_mount_of(x.stx_mnt_id, pid, &m, &is_roots);
 	if (r < 0)
-		return r;
-	(void)snprintf(link, sizeof(link), "/proc/%d/mountinfo", pid);
-	r = find_mount(link, x.stx_mnt_id, NULL, device, ret);
-	if (r == 0 && !roots_namespace &&
-	    find_mount("/proc/self/mountinfo", 0, device, unused, ret) < 0)
-		*ret = true;
-	return r == -ENOENT ? 0 : r;
+		return r == -ENOENT ? 0 : r;
+	*ret_device = m.device;
+	if (!is_roots && find_mount("/proc/self/mountinfo", 0, m.device, &here) == 0)
+		*ret = here.is_users;
+	else
+		*ret = !is_roots || m.is_users;
+	return 0;
 }
 
 bool file_may_be_fuse(int fd, int64_t file_system)
@@ -149,18 +182,11 @@ bool file_may_be_fuse(int fd, int64_t file_system)
 int file_is_on_users_mount(int fd, const char *path, int64_t file_system, dev_t *ret_device,
 			   bool *ret)
 {
-	unsigned int device_major, device_minor;
-	char device[DEVICE];
-	int r;
-
 	*ret_device = 0;
 	*ret = false;
 	if (file_system != FUSE_SUPER_MAGIC && file_system != OVERLAYFS_SUPER_MAGIC)
 		return 0;
-	r = is_on_users_mount(fd, path, device, ret);
-	if (sscanf(device, "%u:%u", &device_major, &device_minor) == 2)
-		*ret_device = makedev(device_major, device_minor);
-	return r;
+	return is_on_users_mount(fd, path, ret_device, ret);
 }
 
 /* @resolve: of openat2. */
@@ -183,9 +209,9 @@ static int check_and_open(int directory, const char *path, int flags, uint64_t r
 	 * but the overlay opens files with its maker's rights: we would wait for that user's
 	 * process, and to close such a file is a wait that nothing ends. */
 	if (fs.f_type == OVERLAYFS_SUPER_MAGIC && says_nothing(fd)) {
-		char unused[DEVICE];
+		dev_t unused;
 		bool is_users;
-		int r = is_on_users_mount(fd, path, unused, &is_users);
+		int r = is_on_users_mount(fd, path, &unused, &is_users);
 
 		if (r < 0 || is_users)
 			return r < 0 ? r : -EREMOTE;

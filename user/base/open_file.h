@@ -45,6 +45,16 @@ int open_file_at(int directory, const char *name);
 /* Does the mount namespace of @pid belong to our own user namespace? Then only root can mount
  * there. -ESRCH: the process has ended, or may not be asked; *ret is false. */
 int mounts_are_roots(pid_t pid, bool *ret);
+
+/* A mount that only root can have made: one of our own mount namespace, or of such a one. */
+struct roots_mount {
+	dev_t device; /* of the mounted file system; stat can show another one (btrfs, overlays) */
+	bool is_overlay; /* by its type */
+};
+
+/* The mount number @id (of statx), which @pid uses. -ENOENT: it is a user's; -ESRCH: the process
+ * has ended. */
+int find_roots_mount(uint64_t id, pid_t pid, struct roots_mount *ret);
 /* Is a file that we may not open on a FUSE file system that answers its own user alone? */
 bool file_is_anothers_fuse(const char *path);
 /* May the open file, of a file system of that type (linux/magic.h), be on FUSE, below an overlay

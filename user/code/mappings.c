@@ -27,10 +27,10 @@ static const struct code_mapping *known(const struct code_space *s, const struct
 		       : NULL;
 }
 
-/* @p: a mapping of @pid's. @until: time of the monotonic clock from which on new mappings are left
- * to the next look. */
+/* @p: a mapping of @pid's. @entry: the same as /proc/PID/maps has it; NULL: it is of no file's.
+ * @until: time of the monotonic clock from which on new mappings are left to the next look. */
 static int place(struct code_map *m, const struct code_space *s, pid_t pid, struct code_mapping *p,
-		 uint64_t until)
+		 const struct map_entry *entry, uint64_t until)
 {
 	struct code_object *o = m->objects[p->object];
 	_cleanup_elf_object_ struct elf_object *passing = NULL;
@@ -45,6 +45,8 @@ static int place(struct code_map *m, const struct code_space *s, pid_t pid, stru
 	p->is_late = clock_monotonic_ns() > until;
 	if (p->is_late)
 		return 0;
+	if (entry)
+		code_object_name(m, o, entry, pid);
 	/* Through a process that lives: the one that had it mapped before may have ended. */
 	code_object_through(o, pid, p);
 	/* Libraries out of scope are looked at once and closed again: a program may have more of
@@ -55,6 +57,11 @@ static int place(struct code_map *m, const struct code_space *s, pid_t pid, stru
 		elf = code_object_open(o, &passing, NULL) == 0 ? passing : NULL;
 	if (!elf)
 		return 0;
+	/* A file on a user's own file system is no others': it may be called as that user likes. */
+	if (o->named_by_user && elf_object_is_copy(elf)) {
+		o->named_by_user = false;
+		m->n_changed++;
+	}
 	p->placed = elf_object_mapping_bias(elf, p->start, p->offset, &p->bias) == 0;
 	r = o->in_scope ? code_scope_read(m, o) : 0;
 	return r < 0 ? r : code_rows_read(m, o, elf);
@@ -98,7 +105,7 @@ static int place_vdso(struct code_map *m, const struct code_space *s, pid_t pid,
 		return 0;
 	ret->start = start;
 	ret->end = start + o->entry.end;
-	r = place(m, s, pid, ret, UINT64_MAX);
+	r = place(m, s, pid, ret, NULL, UINT64_MAX);
 	*ret_placed = r == 0 && ret->placed;
 	return r;
 }
@@ -132,7 +139,7 @@ static bool place_copy(struct code_map *m, const struct code_space *s, pid_t pid
 	}
 	return elf_object_is_code(elf, c->start - bias) &&
 	       elf_object_vaddr_to_offset(elf, c->start - bias, &ret->offset) == 0 &&
-	       place(m, s, pid, ret, UINT64_MAX) == 0 && ret->placed;
+	       place(m, s, pid, ret, NULL, UINT64_MAX) == 0 && ret->placed;
 }
 
 static int by_start(const void *pa, const void *pb)
@@ -171,7 +178,7 @@ static int read_mappings(struct code_map *m, struct code_space *s, const struct 
 			continue;
 		all[n] = (struct code_mapping){
 			.start = p->start, .end = p->end, .offset = p->offset, .object = object};
-		r = place(m, s, pid, &all[n], until);
+		r = place(m, s, pid, &all[n], p, until);
 		is_late |= all[n++].is_late;
 	}
 	for (size_t i = 0; r == 0 && i < list->n_copies; i++)
