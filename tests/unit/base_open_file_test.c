@@ -250,7 +250,7 @@ static void test_users_mounts(void **state)
 {
 	char lower[2][48], at[48], options[128], plain[64], link[64];
 	_cleanup_close_ int ours = open(dir, O_PATH), theirs = -1;
-	struct roots_mount mount = {0};
+	struct file_mount mount = {0};
 	bool is_users = false;
 	dev_t device;
 	pid_t child;
@@ -276,9 +276,9 @@ static void test_users_mounts(void **state)
 		(void)snprintf(link, sizeof(link), "/proc/%d/fd/%d", (int)child, fd);
 		theirs = open(link, O_PATH);
 		assert_true(theirs >= 0);
-		assert_int_equal(find_roots_mount(mount_of(ours), child, &mount), 0);
+		assert_int_equal(file_mount_here(mount_of(ours), &mount), 0);
 		assert_true(mount.device && !mount.is_overlay);
-		assert_int_equal(find_roots_mount(mount_of(theirs), child, &mount), -ENOENT);
+		assert_int_equal(file_mount_here(mount_of(theirs), &mount), -ENOENT);
 		assert_int_equal(file_is_on_users_mount(theirs, link, OVERLAYFS_SUPER_MAGIC,
 							&device, &is_users),
 				 0);

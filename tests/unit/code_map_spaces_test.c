@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
@@ -219,11 +218,6 @@ static void test_first_has_ended(void **state)
 	code_map_close(m);
 }
 
-static const char *base_of(const char *path)
-{
-	return strrchr(path, '/') + 1;
-}
-
 /* The main executable is that of a process which has it by a mount of its own. */
 static void test_main_named_by_a_user(void **state)
 {
@@ -244,10 +238,8 @@ static void test_main_named_by_a_user(void **state)
 	(void)snprintf(link, sizeof(link), "/proc/%d/exe", (int)users);
 	assert_int_equal(code_map_open(link, &(struct code_scope){.lenient = true}, &m, NULL), 0);
 	assert_int_equal(code_map_refresh(m, users, &changed, NULL), 0);
-	assert_true(code_map_is_named_by_user(m, 0));
 	assert_true(is_placed(m, others, path));
 	assert_string_equal(code_map_path(m, 0), path);
-	assert_false(code_map_is_named_by_user(m, 0));
 	end(users);
 	end(others);
 	code_map_close(m);
@@ -293,7 +285,7 @@ static pid_t map_through(pid_t pid, const char *path)
 
 /* A user has mounted a file elsewhere in a namespace and is the first to map it: in the namespace,
  * or in ours, by the way through the namespace's root. The path that others map it by is its name,
- * and decides whether it is in scope. Until then the file is not found by the user's name. */
+ * and decides whether it is in scope. */
 static void test_named_by_a_user(void **state)
 {
 	char path[] = "/tmp/code_map_XXXXXX", forged[] = "/tmp/code_map_forged_XXXXXX";
@@ -319,13 +311,6 @@ static void test_named_by_a_user(void **state)
 		at = find(m, forged);
 		assert_true(at < m->n_objects);
 		o = m->objects[at];
-		assert_true(code_map_is_named_by_user(m, at));
-		assert_false(code_map_is_called(m, at, base_of(forged)));
-		assert_false(code_map_is_called(m, at, base_of(path)));
-		assert_false(code_map_is_called(m, at, forged));
-		assert_int_equal(code_map_refuse_users_name(m, base_of(forged), NULL), -EPERM);
-		assert_int_equal(code_map_refuse_users_name(m, base_of(path), NULL), 0);
-		assert_true(code_map_is_called(m, at, path));
 		assert_int_equal(o->in_scope, !in_scope);
 		assert_int_equal(any_in_scope(o), !in_scope);
 		version = code_map_version(m);
@@ -335,8 +320,6 @@ static void test_named_by_a_user(void **state)
 		assert_int_equal(o->in_scope, in_scope);
 		assert_int_equal(any_in_scope(o), in_scope);
 		assert_true(code_map_version(m) > version);
-		assert_false(code_map_is_named_by_user(m, at));
-		assert_true(code_map_is_called(m, at, base_of(path)));
 		again = execute(forged, path);
 		version = code_map_version(m);
 		assert_true(is_placed(m, again, path));

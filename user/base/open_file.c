@@ -2,7 +2,6 @@
 #include "base/open_file.h"
 
 #include "base/cleanup.h"
-#include "base/proc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +17,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/utsname.h>
 #include <sys/vfs.h>
 
 /* linux/magic.h does not have it. */
@@ -71,18 +71,12 @@ static bool says_nothing(int fd)
 	       !(x.stx_attributes_mask & (STATX_ATTR_NODUMP | STATX_ATTR_COMPRESSED));
 }
 
-/* A line of mountinfo. */
-struct mount {
-	dev_t device;	 /* of the mounted file system */
-	bool is_overlay; /* by its type */
-	bool is_users;	 /* a FUSE server's that another user runs */
-};
-
-/* Finds the mount number @id, or rather one of the file system @device unless that is 0, among
- * those of @mountinfo. -ENOENT: there is none. */
-static int find_mount(const char *mountinfo, uint64_t id, dev_t device, struct mount *ret)
+/* Finds the mount number @id, or rather one of the file system @device unless that is 0, among the
+ * lines of the mountinfo @f. *ret_is_users: it is a FUSE server's that another user runs. -ENOENT:
+ * there is none. */
+static int find_mount(FILE *f, uint64_t id, dev_t device, struct file_mount *ret,
+		      bool *ret_is_users)
 {
-	_cleanup_fclose_ FILE *f = fopen(mountinfo, "re");
 	_cleanup_free_ char *line = NULL;
 	size_t room = 0;
 
@@ -99,19 +93,35 @@ static int find_mount(const char *mountinfo, uint64_t id, dev_t device, struct m
 			continue;
 		ret->device = makedev(of_major, of_minor);
 		ret->is_overlay = strstr(line, " - overlay ");
-		ret->is_users = uid != 0 && uid != geteuid();
+		*ret_is_users = uid != 0 && uid != geteuid();
 		return 0;
 	}
-	return f && !ferror(f) ? -ENOENT : -ESRCH;
+	return f && !ferror(f) ? -ENOENT : -ESRCH; /* it cannot be read */
 }
 
-int mounts_are_roots(pid_t pid, bool *ret)
+static int find_own_mount(uint64_t id, dev_t device, struct file_mount *ret, bool *ret_is_users)
+{
+	_cleanup_fclose_ FILE *f = fopen("/proc/self/mountinfo", "re");
+
+	return find_mount(f, id, device, ret, ret_is_users);
+}
+
+int file_mount_here(uint64_t id, struct file_mount *ret)
+{
+	bool unused;
+
+	return find_own_mount(id, 0, ret, &unused);
+}
+
+/* Does the mount namespace of the thread @tid belong to our own user namespace? Then only root can
+ * mount there. -ESRCH: the thread has ended. */
+static int is_roots(pid_t tid, bool *ret)
 {
 	_cleanup_close_ int ns = -1, owner = -1;
 	struct stat its, ours;
-	char link[PROC_PATH];
+	char link[64];
 
-	proc_path(link, pid, "ns/mnt");
+	(void)snprintf(link, sizeof(link), "/proc/%d/ns/mnt", (int)tid);
 	ns = open(link, O_RDONLY | O_CLOEXEC);
 	owner = ns < 0 ? -1 : ioctl(ns, NS_GET_USERNS);
 	*ret = owner >= 0 && fstat(owner, &its) == 0 && stat("/proc/self/ns/user", &ours) == 0 &&
@@ -119,40 +129,15 @@ int mounts_are_roots(pid_t pid, bool *ret)
 	return ns < 0 ? -ESRCH : 0;
 }
 
-/* Finds the mount of our own mount namespace, or else of @pid's (0: of ours alone). *ret_is_roots:
- * only root can have made it. -ENOENT, -ESRCH: the process has ended. */
-static int find_mount_of(uint64_t id, pid_t pid, struct mount *ret, bool *ret_is_roots)
-{
-	char mountinfo[PROC_PATH];
-	int r = find_mount("/proc/self/mountinfo", id, 0, ret);
-
-	*ret_is_roots = r == 0;
-	if (r != -ENOENT || !pid)
-		return r;
-	r = mounts_are_roots(pid, ret_is_roots);
-	proc_path(mountinfo, pid, "mountinfo");
-	return r < 0 ? r : find_mount(mountinfo, id, 0, ret);
-}
-
-int find_roots_mount(uint64_t id, pid_t pid, struct roots_mount *ret)
-{
-	struct mount m;
-	bool is_roots;
-	int r = find_mount_of(id, pid, &m, &is_roots);
-
-	if (r < 0 || !is_roots || m.is_users)
-		return r < 0 ? r : -ENOENT;
-	*ret = (struct roots_mount){.device = m.device, .is_overlay = m.is_overlay};
-	return 0;
-}
-
 /* Three kinds of mounts belong to root: those of our own mount namespace; those of the mount
  * namespace of the process in @path, if root made that namespace, as for a container; and mounts
  * elsewhere of a file system that is mounted in our namespace too. All others are a user's. */
 static int is_on_users_mount(int fd, const char *path, dev_t *ret_device, bool *ret)
 {
-	struct mount m, here;
-	bool is_roots;
+	_cleanup_fclose_ FILE *f = NULL;
+	struct file_mount mount, unused;
+	char mountinfo[64];
+	bool roots_namespace;
 	struct statx x;
 	int pid, r;
 
@@ -160,17 +145,21 @@ static int is_on_users_mount(int fd, const char *path, dev_t *ret_device, bool *
 	*ret = true;
 	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &x) < 0)
 		return -errno;
-	if (sscanf(path, "/proc/%d/", &pid) != 1)
-		pid = 0;
-	r = find_mount_of(x.stx_mnt_id, pid, &m, &is_roots);
-	if (r < 0)
-		return r == -ENOENT ? 0 : r;
-	*ret_device = m.device;
-	if (!is_roots && find_mount("/proc/self/mountinfo", 0, m.device, &here) == 0)
-		*ret = here.is_users;
-	else
-		*ret = !is_roots || m.is_users;
-	return 0;
+	r = find_own_mount(x.stx_mnt_id, 0, &mount, ret);
+	if (r == -ENOENT && sscanf(path, "/proc/%d/", &pid) == 1) {
+		/* Opened before the namespace is looked at: a process can leave root's, but not
+		 * enter it again. */
+		(void)snprintf(mountinfo, sizeof(mountinfo), "/proc/%d/mountinfo", pid);
+		f = fopen(mountinfo, "re");
+		r = is_roots(pid, &roots_namespace);
+		if (r == 0)
+			r = find_mount(f, x.stx_mnt_id, 0, &mount, ret);
+		if (r == 0 && !roots_namespace && find_own_mount(0, mount.device, &unused, ret) < 0)
+			*ret = true;
+	}
+	if (r == 0)
+		*ret_device = mount.device;
+	return r == -ENOENT ? 0 : r;
 }
 
 bool file_may_be_fuse(int fd, int64_t file_system)
@@ -182,11 +171,27 @@ bool file_may_be_fuse(int fd, int64_t file_system)
 int file_is_on_users_mount(int fd, const char *path, int64_t file_system, dev_t *ret_device,
 			   bool *ret)
 {
+	bool any_user_can = file_system == FUSE_SUPER_MAGIC || file_system == OVERLAYFS_SUPER_MAGIC;
+	int r;
+
 	*ret_device = 0;
 	*ret = false;
-	if (file_system != FUSE_SUPER_MAGIC && file_system != OVERLAYFS_SUPER_MAGIC)
+	if (!any_user_can && file_system != BTRFS_SUPER_MAGIC)
 		return 0;
-	return is_on_users_mount(fd, path, ret_device, ret);
+	r = is_on_users_mount(fd, path, ret_device, ret);
+	if (any_user_can)
+		return r;
+	*ret = false;
+	return 0;
+}
+
+bool overlays_have_lower_numbers(void)
+{
+	struct utsname kernel;
+	int version, patch;
+
+	return uname(&kernel) == 0 && sscanf(kernel.release, "%d.%d", &version, &patch) == 2 &&
+	       (version < 6 || (version == 6 && patch < 8));
 }
 
 /* @resolve: of openat2. */

@@ -42,19 +42,6 @@ int open_file_or_pipe(const char *path);
  * nothing but a regular file of that name is opened. -ELOOP: it is a symbolic link. */
 int open_file_at(int directory, const char *name);
 
-/* Does the mount namespace of @pid belong to our own user namespace? Then only root can mount
- * there. -ESRCH: the process has ended, or may not be asked; *ret is false. */
-int mounts_are_roots(pid_t pid, bool *ret);
-
-/* A mount that only root can have made: one of our own mount namespace, or of such a one. */
-struct roots_mount {
-	dev_t device; /* of the mounted file system; stat can show another one (btrfs, overlays) */
-	bool is_overlay; /* by its type */
-};
-
-/* The mount number @id (of statx), which @pid uses. -ENOENT: it is a user's; -ESRCH: the process
- * has ended. */
-int find_roots_mount(uint64_t id, pid_t pid, struct roots_mount *ret);
 /* Is a file that we may not open on a FUSE file system that answers its own user alone? */
 bool file_is_anothers_fuse(const char *path);
 /* May the open file, of a file system of that type (linux/magic.h), be on FUSE, below an overlay
@@ -63,12 +50,23 @@ bool file_may_be_fuse(int fd, int64_t file_system);
 /* Is the file on FUSE or an overlay that a user other than root has mounted? Any user can mount
  * both in a namespace. The data of a file on such an overlay can move to the user's FUSE server at
  * any time, even while the file is open: a write copies it to the upper layer, and a data-only
- * layer keeps the data apart from the attributes. @path: by which @fd was opened. *ret_device: the
- * device of the mounted file system, 0 if it is not known; stat shows another one for an overlay
- * with layers on several file systems. -ESRCH: the process in @path has ended, and the result is
- * not known. */
+ * layer keeps the data apart from the attributes. @path: by which @fd was opened. *ret_device: of
+ * those and of btrfs, the device of the mounted file system, which mappings have; stat shows
+ * another one for subvolumes, and for an overlay with layers on several file systems. 0: it is not
+ * known. -ESRCH: the process in @path has ended, and the result is not known. */
 int file_is_on_users_mount(int fd, const char *path, int64_t file_system, dev_t *ret_device,
 			   bool *ret);
+/* A mount as /proc/PID/mountinfo has it. */
+struct file_mount {
+	dev_t device; /* of the mounted file system */
+	bool is_overlay;
+};
+
+/* The mount number @id (of statx), of our own mount namespace. -ENOENT: it is not there. */
+int file_mount_here(uint64_t id, struct file_mount *ret);
+/* Do mappings of files on overlays have the device and inode of the file below, as before Linux
+ * 6.8? */
+bool overlays_have_lower_numbers(void);
 /* The size of an open file in bytes, or a negative errno. Moves its offset. FUSE refuses fstat to
  * all users but the one that mounted it, also of an open file, and our processes without rights are
  * another user. */

@@ -113,11 +113,6 @@ size_t code_map_version(const struct code_map *m);
 /* By its path or base name, or that of a link to it as libraries have them (libx.so, libx.so.6 for
  * libx.so.6.0.30). */
 bool code_map_is_called(const struct code_map *m, size_t i, const char *name);
-/* Is its path its name by a user's mount alone? Any user can mount a file anywhere in a namespace.
- * By such a name it is not found, but by the path that leads to it here. */
-bool code_map_is_named_by_user(const struct code_map *m, size_t i);
-/* -EPERM: an object is called @name so; 0: none is. */
-int code_map_refuse_users_name(const struct code_map *m, const char *name, struct error *e);
 bool code_map_is_main(const struct code_map *m, size_t i); /* the executable of a process */
 bool code_map_in_scope(const struct code_map *m, size_t i);
 const char *code_map_path(const struct code_map *m, size_t i);

@@ -46,7 +46,7 @@ static int place(struct code_map *m, const struct code_space *s, pid_t pid, stru
 	if (p->is_late)
 		return 0;
 	if (entry)
-		code_object_name(m, o, entry, pid);
+		code_object_name(m, o, entry);
 	/* Through a process that lives: the one that had it mapped before may have ended. */
 	code_object_through(o, pid, p);
 	/* Libraries out of scope are looked at once and closed again: a program may have more of
@@ -57,11 +57,6 @@ static int place(struct code_map *m, const struct code_space *s, pid_t pid, stru
 		elf = code_object_open(o, &passing, NULL) == 0 ? passing : NULL;
 	if (!elf)
 		return 0;
-	/* A file on a user's own file system is no others': it may be called as that user likes. */
-	if (o->named_by_user && elf_object_is_copy(elf)) {
-		o->named_by_user = false;
-		m->n_changed++;
-	}
 	p->placed = elf_object_mapping_bias(elf, p->start, p->offset, &p->bias) == 0;
 	r = o->in_scope ? code_scope_read(m, o) : 0;
 	return r < 0 ? r : code_rows_read(m, o, elf);

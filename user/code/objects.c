@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/open_file.h"
 #include "base/proc.h"
 #include "target/process.h"
 
@@ -41,33 +42,34 @@ static bool is_renumbered(const struct elf_object *elf)
 
 /* Is what was opened the file of the entry? Before Linux 6.8 a mapping of a user's overlay has the
  * numbers of the file below it, which is everybody's: what is opened through it must not become
- * that file. Nor must a file by a path that a user has mounted another one at (@named_by_user). */
-static bool is_file_of(const struct elf_object *elf, const struct map_entry *entry,
-		       bool named_by_user)
+ * that file. */
+static bool is_file_of(const struct elf_object *elf, const struct map_entry *entry)
 {
 	_cleanup_free_ char *name = NULL;
-	struct statx state;
+	struct statx state, as_mapped;
 	dev_t mounted;
 
 	if (elf_object_look_at(elf, &state) < 0)
 		return false;
 	if (map_entry_is_file(entry, &state, NULL))
 		return true;
-	if (!elf_object_is_copy(elf)) {
-		name = !named_by_user && is_renumbered(elf) ? elf_object_real_path(elf) : NULL;
-		return name && map_entry_is_file(entry, &state, name);
+	as_mapped = state;
+	if (elf_object_mounted_on(elf, &mounted)) {
+		as_mapped.stx_dev_major = major(mounted);
+		as_mapped.stx_dev_minor = minor(mounted);
+		if (map_entry_is_file(entry, &as_mapped, NULL))
+			return true;
 	}
-	/* Of an overlay with layers on several file systems, stat tells a device of the layer's. */
-	if (!elf_object_mounted_on(elf, &mounted) || major(mounted))
-		return false; /* an overlay has no device of a disk's */
-	state.stx_dev_major = major(mounted);
-	state.stx_dev_minor = minor(mounted);
-	return map_entry_is_file(entry, &state, NULL);
+	if (elf_object_is_copy(elf) || !is_renumbered(elf) ||
+	    (mounted && !overlays_have_lower_numbers()))
+		return false;
+	name = elf_object_real_path(elf);
+	return name && map_entry_is_file(entry, &state, name);
 }
 
 bool code_object_is(const struct code_object *o, const struct elf_object *elf)
 {
-	return is_file_of(elf, &o->entry, o->named_by_user);
+	return is_file_of(elf, &o->entry);
 }
 
 int code_object_open(struct code_object *o, struct elf_object **ret, struct error *e)
@@ -180,7 +182,7 @@ struct code_object *code_object_add(struct code_map *m, const struct map_entry *
 	o->entry = *entry;
 	o->entry.path = strdup(entry->path);
 	o->pid = pid;
-	o->named_by_user = pid;
+	o->named_here = !pid;
 	o->is_main = !m->n_objects;
 	o->mapped = entry->end;
 	o->line_options = &m->lines;
@@ -217,25 +219,23 @@ static bool same_by_name(const struct code_object *o, const struct map_entry *p,
 	if ((o->mapped && p->end) || strcmp(o->entry.path, p->path) != 0)
 		return false;
 	if (o->is_main && !o->mapped)
-		return executes(pid, o) &&
-		       (!o->elf || is_file_of(o->elf, p, !map_entry_is_named_by_root(pid, p)));
+		return executes(pid, o) && (!o->elf || is_file_of(o->elf, p));
 	/* One of the two was named by the user, not found in a process. */
 	return (!pid || !o->pid) && o->entry.inode == p->inode;
 }
 
-void code_object_name(struct code_map *m, struct code_object *o, const struct map_entry *p,
-		      pid_t pid)
+void code_object_name(struct code_map *m, struct code_object *o, const struct map_entry *p)
 {
 	char *path;
 
-	if (!o->named_by_user || !map_entry_is_named_by_root(pid, p))
+	if (o->named_here || !map_entry_leads_here(p))
 		return;
-	path = strdup(p->path);
+	o->named_here = true;
+	path = strcmp(o->entry.path, p->path) ? strdup(p->path) : NULL;
 	if (!path)
 		return;
 	free(o->entry.path);
 	o->entry.path = path;
-	o->named_by_user = false;
 	m->n_changed++;
 	if (o->elf)
 		elf_object_set_called(o->elf, path);
@@ -306,49 +306,27 @@ static bool is_at(const struct code_object *o, const char *name)
 	const char *base = real ? strrchr(real, '/') : NULL;
 	struct stat st;
 
-	if (!base)
-		return false;
-	if (!o->named_by_user && !strcmp(o->entry.path, real))
-		return true;
+	if (!base || !strcmp(o->entry.path, real))
+		return base;
 	/* By the name alone it may be another one's, in a container say. */
 	if (stat(real, &st) == 0 && st.st_ino == o->entry.inode &&
 	    major(st.st_dev) == o->entry.dev_major && minor(st.st_dev) == o->entry.dev_minor)
 		return true;
-	return !o->named_by_user && !strncmp(o->entry.path, real, (size_t)(base - real)) &&
+	return !strncmp(o->entry.path, real, (size_t)(base - real)) &&
 	       !strncmp(o->entry.path + (base - real), "/.libs/", 7) &&
 	       is_libtools(o->entry.path + (base - real), base + 1);
 }
 
-/* By the last component of its path. */
-static bool has_name(const struct code_object *o, const char *name)
+bool code_object_called(const struct code_object *o, const char *name)
 {
 	const char *base = strrchr(o->entry.path, '/');
 
-	return base && (!strcmp(base + 1, name) || is_version_of(base + 1, name) ||
-			is_libtools(o->entry.path, name));
-}
-
-bool code_object_called(const struct code_object *o, const char *name)
-{
-	if (!o->named_by_user && !strcmp(o->entry.path, name))
+	if (!strcmp(o->entry.path, name))
 		return true;
 	if (strchr(name, '/'))
 		return is_at(o, name);
-	return !o->named_by_user && has_name(o, name);
-}
-
-int code_map_refuse_users_name(const struct code_map *m, const char *name, struct error *e)
-{
-	const char *slash = strrchr(name, '/'), *base = slash ? slash + 1 : name;
-
-	for (size_t i = 0; i < m->n_objects; i++)
-		if (m->objects[i]->named_by_user && has_name(m->objects[i], base))
-			return fail(e, EPERM,
-				    "%s: what is loaded is called so in a user's mount namespace "
-				    "alone, where any file can have any name; give the file's path "
-				    "here",
-				    name);
-	return 0;
+	return base && (!strcmp(base + 1, name) || is_version_of(base + 1, name) ||
+			is_libtools(o->entry.path, name));
 }
 
 int code_map_object(struct code_map *m, const char *name, const struct elf_object **ret,
@@ -362,9 +340,6 @@ int code_map_object(struct code_map *m, const char *name, const struct elf_objec
 	for (size_t i = 0; !o && i < m->n_objects; i++)
 		if (code_object_called(m->objects[i], name))
 			o = m->objects[i];
-	/* Not the file of that name in our working directory, then. */
-	if (!o && !strchr(name, '/') && code_map_refuse_users_name(m, name, e) < 0)
-		return -EPERM;
 	if (!o && stat(name, &st) == 0 && S_ISREG(st.st_mode)) {
 		_cleanup_free_ char *path = realpath(name, NULL);
 
@@ -376,12 +351,8 @@ int code_map_object(struct code_map *m, const char *name, const struct elf_objec
 			size_t i = code_map_find_object(m, &entry, 0);
 
 			o = i == SIZE_MAX ? NULL : m->objects[i];
-			if (o)
-				code_object_name(m, o, &entry, 0);
 		}
 	}
-	if (!o && code_map_refuse_users_name(m, name, e) < 0)
-		return -EPERM;
 	if (!o)
 		return fail(e, ENOENT,
 			    "%s: no such executable or library in the program; give its file name "
@@ -432,11 +403,6 @@ bool code_map_is_main(const struct code_map *m, size_t i)
 bool code_map_in_scope(const struct code_map *m, size_t i)
 {
 	return m->objects[i]->in_scope;
-}
-
-bool code_map_is_named_by_user(const struct code_map *m, size_t i)
-{
-	return m->objects[i]->named_by_user;
 }
 
 const char *code_map_path(const struct code_map *m, size_t i)

@@ -95,11 +95,10 @@ const struct elf_object *code_object_elf(struct code_object *o, struct error *e)
 int code_object_open(struct code_object *o, struct elf_object **ret, struct error *e);
 /* From now on it is opened through @pid, which has mapped it as @p says. */
 void code_object_through(struct code_object *o, pid_t pid, const struct code_mapping *p);
-/* @pid has mapped it as @p says. If only a user has named it so far, and the path is its name for
- * everybody, that is its name from now on. If it is in scope by its new name and was not before, or
- * the other way round, its table is to be read again. */
-void code_object_name(struct code_map *m, struct code_object *o, const struct map_entry *p,
-		      pid_t pid);
+/* A process has mapped it as @p says. Takes the path if it is the file's name for everybody, and no
+ * such name is known. If it is in scope by the new name and was not before, or the other way round,
+ * its table is to be read again. */
+void code_object_name(struct code_map *m, struct code_object *o, const struct map_entry *p);
 /* Is what was opened the object's file? */
 bool code_object_is(const struct code_object *o, const struct elf_object *elf);
 bool code_object_same_inode(const struct code_object *o, const struct map_entry *p);

@@ -198,7 +198,6 @@ int code_map_add_main(struct code_map *m, pid_t pid, struct error *e)
 	o = m->objects[i];
 	if (o->is_main)
 		return 0;
-	code_object_name(m, o, &entry, pid);
 	if (linked) {
 		(void)code_object_elf(o, NULL);
 	} else if (!o->elf_tried) {

@@ -37,9 +37,8 @@ struct code_object {
 	struct map_entry entry; /* path, device and inode; one of its mappings */
 	pid_t pid;		/* 0: entry.path can be opened as it is */
 	bool is_main, is_vdso, in_scope;
-	bool named_by_user; /* as far as is known, entry.path is its name by a user's mount alone
-			       (map_entry_is_named_by_root), and the file is others' as well */
-	bool mapped; /* entry has device and inode as a mapping has them, which stat may not */
+	bool named_here; /* entry.path is its name for everybody: see map_entry_leads_here */
+	bool mapped;	 /* entry has device and inode as a mapping has them, which stat may not */
 	bool elf_tried, lines_tried, scope_tried, functions_tried;
 	const struct debug_options *line_options; /* the map's */
 	struct elf_object *elf;			  /* NULL: not opened yet, or it cannot be */
@@ -112,8 +111,8 @@ struct code_map {
 	struct debug_options lines;
 	struct code_object **objects; /* the first is the main executable; they never move or go */
 	size_t n_objects;
-	size_t n_surplus;		  /* times that there was no room for one */
-	size_t n_changed;		  /* times that one became an executable, or got its name */
+	size_t n_surplus; /* times that there was no room for one */
+	size_t n_changed; /* times that one became an executable, or got another name */
 	const struct code_kernel *kernel; /* NULL: its functions are nobody's */
 	struct code_space *spaces;	  /* the first is always used */
 	size_t n_spaces;

@@ -72,7 +72,8 @@ const char *elf_object_base_name(const struct elf_object *o);
 int elf_object_fd(const struct elf_object *o); /* to read; still owned by the object */
 /* What stat says of the file: negative errno. */
 int elf_object_look_at(const struct elf_object *o, struct statx *ret);
-/* Of a copy, the device of its file's mount. False: it is not known, or no copy. */
+/* The device of the mounted file system, where stat can show another one (btrfs, overlays). False:
+ * it is not known. */
 bool elf_object_mounted_on(const struct elf_object *o, dev_t *ret);
 /* Its path as the kernel calls it, which the caller frees; NULL: it has none. */
 char *elf_object_real_path(const struct elf_object *o);

@@ -25,8 +25,7 @@ bool point_may_be_in(const struct code_map *code, const struct point_spec *p, si
 	if (p->binary)
 		return code_map_is_called(code, i, p->binary);
 	if (p->kind == POINT_FILE_LINE || p->kind == POINT_SAMPLED_LINE)
-		return code_map_is_main(code, i) ||
-		       (code_map_in_scope(code, i) && !code_map_is_named_by_user(code, i));
+		return code_map_is_main(code, i) || code_map_in_scope(code, i);
 	return code_map_is_main(code, i) || p->kind == POINT_USDT;
 }
 

@@ -486,14 +486,10 @@ static const char *namesake(const struct run *r, const struct point_spec *p)
 static void say_not_loaded(const struct run *r, const struct point_spec *p, const char *when)
 {
 	const char *other = namesake(r, p);
-	struct error why = {0}, e = {0};
+	struct error e = {0};
 
-	if (code_map_refuse_users_name(r->code, p->binary, &why) < 0)
-		(void)fail(&e, EPERM, "-p %s: %s", p->name, why.text);
-	else
-		(void)fail(&e, ENOENT, "-p %s: no process in scope has loaded %s%s%s%s", p->name,
-			   p->binary, when, other ? "; what is loaded is " : "",
-			   other ? other : "");
+	(void)fail(&e, ENOENT, "-p %s: no process in scope has loaded %s%s%s%s", p->name, p->binary,
+		   when, other ? "; what is loaded is " : "", other ? other : "");
 	run_reword(r, &e);
 	(void)log_error("warning: %s", e.text);
 }

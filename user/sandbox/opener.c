@@ -43,7 +43,6 @@ struct request {
 /* Of what a copy was made. */
 struct origin {
 	struct statx state;
-	dev_t mounted;	     /* the device of its mount; 0: not known */
 	char name[PATH_MAX]; /* as the kernel calls it */
 };
 
@@ -61,6 +60,7 @@ static struct {
 	struct made process;
 	struct kept {
 		bool is_slow;	       /* opener_close does not close it */
+		dev_t mounted;	       /* see opener_mounted_on; 0: not known */
 		struct origin *origin; /* of a copy, else NULL */
 		int64_t size;	       /* of a copy, unless another one counts it */
 	} * kept;		       /* by descriptor */
@@ -106,6 +106,7 @@ static int describe(int fd, struct opened_file *ret)
 	ret->is_nosuid = fs.f_flags & ST_NOSUID;
 	ret->may_be_fuse = file_may_be_fuse(fd, fs.f_type);
 	ret->is_copy = false;
+	ret->mounted = 0;
 	return 0;
 }
 
@@ -155,7 +156,7 @@ static bool one_request(int client)
 	fd = open_file(path, q.has_rights ? &q.rights : NULL);
 	a.status = fd < 0 ? fd : describe(fd, &a.file);
 	if (a.status == 0)
-		a.status = file_is_on_users_mount(fd, path, a.file.file_system, &a.origin.mounted,
+		a.status = file_is_on_users_mount(fd, path, a.file.file_system, &a.file.mounted,
 						  &a.file.is_copy);
 	if (a.status == 0 && a.file.is_copy) {
 		a.file.may_be_fuse = false;
@@ -269,7 +270,7 @@ static int remember(int fd, struct kept k)
 	struct kept *grown;
 
 	(void)forget(fd);
-	if (!k.is_slow && !k.origin)
+	if (!k.is_slow && !k.origin && !k.mounted)
 		return 0;
 	if ((size_t)fd >= opener.n_kept) {
 		grown = realloc(opener.kept, n * sizeof(*grown));
@@ -335,11 +336,9 @@ int opener_look_at(int fd, struct statx *ret)
 
 bool opener_mounted_on(int fd, dev_t *ret)
 {
-	_cleanup_free_ struct origin *o = NULL;
-	bool is_copy;
-
-	o = origin_of(fd, &is_copy);
-	*ret = o ? o->mounted : 0;
+	(void)pthread_mutex_lock(&opener.lock);
+	*ret = (size_t)fd < opener.n_kept ? opener.kept[fd].mounted : 0;
+	(void)pthread_mutex_unlock(&opener.lock);
 	return *ret;
 }
 
@@ -370,6 +369,7 @@ int opener_dup(int fd)
 	r = copy < 0 ? -errno : 0;
 	if (r == 0 && (size_t)fd < opener.n_kept) {
 		k.is_slow = opener.kept[fd].is_slow;
+		k.mounted = opener.kept[fd].mounted;
 		if (opener.kept[fd].origin) {
 			k.origin = copy_of(opener.kept[fd].origin);
 			r = k.origin ? 0 : -ENOMEM;
@@ -451,6 +451,7 @@ int opener_open_described(const char *path, const struct file_rights *as, struct
 		r = k.origin ? 0 : -ENOMEM;
 	}
 	k.is_slow = a.file.may_be_fuse;
+	k.mounted = a.file.mounted;
 	if (fd >= 0 && r == 0)
 		r = remember(fd, k);
 	(void)pthread_mutex_unlock(&opener.lock);

@@ -16,7 +16,8 @@ struct opened_file {
 	int64_t file_system; /* as in linux/magic.h */
 	bool is_nosuid;	     /* its mount's owners are not believed */
 	bool may_be_fuse;
-	bool is_copy; /* what was opened is a copy of it: see opener_look_at */
+	bool is_copy;  /* what was opened is a copy of it: see opener_look_at */
+	dev_t mounted; /* see opener_mounted_on; 0: not known */
 };
 
 /* To be called early, as decoder_start. Not started, files are opened in this process. @answer_s:
@@ -45,7 +46,8 @@ int opener_look_at(int fd, struct statx *ret);
 /* Its path as the kernel calls it, which the caller frees; NULL: it has none. */
 char *opener_name(int fd);
 bool opener_is_copy(int fd);
-/* Of a copy, the device of the mount of what was copied. False: it is not known, or no copy. */
+/* The device of the mounted file system, where stat can show another one (btrfs, overlays). False:
+ * it is not known. */
 bool opener_mounted_on(int fd, dev_t *ret);
 /* Ends this process as exit, but for functions registered with atexit, which must have nothing to
  * do. Files that opener_close has left open are closed by another process, which is waited for by

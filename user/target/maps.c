@@ -325,79 +325,40 @@ static bool leads_to(const char *link, const struct map_entry *m)
 	return map_entry_is_file(m, &x, target);
 }
 
-static void range_link(char link[PROC_PATH], pid_t pid, const struct map_entry *m)
-{
-	char range[48];
-
-	(void)snprintf(range, sizeof(range), "map_files/%llx-%llx", (unsigned long long)m->start,
-		       (unsigned long long)m->end);
-	proc_path(link, pid, range);
-}
-
 /* The kernel's link to the mapped file itself, unless the mapping was replaced since we read the
  * list. *ret_may: such links can be followed. */
 static char *through_map_files(pid_t pid, const struct map_entry *m, bool *ret_may)
 {
-	char link[PROC_PATH];
+	char link[PROC_PATH], range[48];
 	bool leads;
 
-	range_link(link, pid, m);
+	(void)snprintf(range, sizeof(range), "map_files/%llx-%llx", (unsigned long long)m->start,
+		       (unsigned long long)m->end);
+	proc_path(link, pid, range);
 	errno = 0;
 	leads = leads_to(link, m);
 	*ret_may = errno != EPERM && errno != EACCES;
 	return leads ? strdup(link) : NULL;
 }
 
-/* Does the path lead to the file in our own mount namespace, without links? It is looked up among
- * what the kernel has in its caches alone, where a file that is mapped is, so that no file system
- * is asked. */
-static bool leads_to_file_here(const struct map_entry *m)
+bool map_entry_leads_here(const struct map_entry *m)
 {
+	/* Looked up in the kernel's caches alone, where a file that is mapped is: no file system is
+	 * asked. */
 	struct open_how how = {.flags = O_PATH | O_CLOEXEC,
 			       .resolve = RESOLVE_CACHED | RESOLVE_NO_SYMLINKS};
 	_cleanup_close_ int fd = (int)syscall(SYS_openat2, AT_FDCWD, m->path, &how, sizeof(how));
+	struct file_mount mount;
 	struct statx x;
 
-	return fd >= 0 && file_look_at_open(fd, &x) == 0 && is_inode(&x, m);
-}
-
-/* Is the open file @fd the one that is mapped, reached by a mount of root's and by that path? */
-static bool is_by_roots_mount(int fd, pid_t pid, const struct map_entry *m)
-{
-	_cleanup_free_ char *name = malloc(PATH_MAX);
-	struct roots_mount mount;
-	char link[32];
-	struct statx x;
-	ssize_t n;
-
-	if (!name ||
+	if (fd < 0 ||
 	    statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO | STATX_MNT_ID, &x) < 0)
 		return false;
-	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	n = readlink(link, name, PATH_MAX - 1);
-	name[n > 0 ? n : 0] = '\0';
-	if (!is_called(name, m) || find_roots_mount(x.stx_mnt_id, pid, &mount) < 0)
-		return false;
-	/* Before Linux 6.8 maps has the numbers of the file below an overlay. */
-	return is_inode(&x, m) || mount.is_overlay ||
-	       (x.stx_ino == m->inode && mount.device == makedev(m->dev_major, m->dev_minor));
-}
-
-bool map_entry_is_named_by_root(pid_t pid, const struct map_entry *m)
-{
-	_cleanup_close_ int fd = -1;
-	char link[PROC_PATH];
-	bool are_roots;
-
-	if (leads_to_file_here(m))
-		return true;
-	range_link(link, pid, m);
-	fd = open(link, O_PATH | O_CLOEXEC);
-	if (fd >= 0)
-		return is_by_roots_mount(fd, pid, m);
-	/* Without the right to follow the link, the namespace that the process is in has to do. */
-	return (errno == EPERM || errno == EACCES) && mounts_are_roots(pid, &are_roots) == 0 &&
-	       are_roots;
+	if (is_inode(&x, m) || x.stx_dev_major || x.stx_ino != m->inode ||
+	    file_mount_here(x.stx_mnt_id, &mount) < 0)
+		return is_inode(&x, m);
+	return mount.device == makedev(m->dev_major, m->dev_minor) ||
+	       (mount.is_overlay && overlays_have_lower_numbers());
 }
 
 int map_entry_open_path(pid_t pid, const struct map_entry *m, char **ret, struct error *e)

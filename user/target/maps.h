@@ -57,7 +57,6 @@ int map_entry_open_path(pid_t pid, const struct map_entry *m, char **ret, struct
  * meanwhile. By device and inode, or by the name where stat shows others than maps does (overlays,
  * btrfs), which have no device of their own. */
 bool map_entry_is_file(const struct map_entry *m, const struct statx *state, const char *name);
-/* Is the path the file's name for everybody: does it lead to the file here, or has the process
- * reached the file by a mount that only root can have made? Any user can mount a file at any path
- * in a namespace. False if the process has ended. Waits for no file system. */
-bool map_entry_is_named_by_root(pid_t pid, const struct map_entry *m);
+/* Does the path lead to the mapped file in our own mount namespace? Then it is its name for
+ * everybody: elsewhere any user can mount a file at any path. Waits for no file system. */
+bool map_entry_leads_here(const struct map_entry *m);
