@@ -65,7 +65,7 @@ later() {
 	mkdir hidden
 	cp "$BUILD/tests/e2e/programs/libplugin.so" hidden/libhidden.so
 	whole_run --fixed-speedup 0 -p in=libhidden.so:plugin_work -p 'out=libhidden.so:plugin_work%return' -p entered -- \
-		"$programs/kinds" 40000 0.7 "$tmp/hidden/libhidden.so" || why+=' it failed;'
+		"$programs/kinds" 40000 "$(lasting 0.7)" "$tmp/hidden/libhidden.so" || why+=' it failed;'
 	n=$(said rounds)
 	why+=$(counts in="$n" out="$n" entered="$n")
 	verdict 'points in a library that is loaded later' "$why" out err
@@ -126,7 +126,7 @@ sampled() {
 	# Until the library's call frame information has been read, a sample in it does not find its caller.
 	why=''
 	profiled --fixed-speedup 0 --experiment 200 -p plugin=sampled:plugin -p in=sampled:libhidden.so:plugin_work -p progress -- \
-		"$programs/library" 3 "$tmp/hidden/libhidden.so" || why+=' it failed;'
+		"$programs/library" "$(lasting 3)" "$tmp/hidden/libhidden.so" || why+=' it failed;'
 	holds "visits('plugin') > 50 and 0.7 * visits('plugin') < visits('in') < 1.02 * visits('plugin')" ||
 		why+=" $(ask "visits('in')") of $(ask "visits('plugin')") samples;"
 	verdict 'samples of a function in a library that is loaded later' "$why" err

@@ -256,7 +256,7 @@ linked_without_pie() { # PAY
 linked_statically() { # PAY
 	local why='' status
 	options_for ending burn
-	profiled --pay "$1" "${options[@]}" -- "$programs/ending_static" 7 0.5
+	profiled --pay "$1" "${options[@]}" -- "$programs/ending_static" 7 "$(lasting 0.5)"
 	status=$?
 	[ "$status" -eq 7 ] || why+=" status $status, not 7;"
 	why+=$(had_hits)
