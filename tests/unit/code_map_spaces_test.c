@@ -199,6 +199,15 @@ static bool is_placed(struct code_map *m, pid_t pid, const char *path)
 	return placed;
 }
 
+static size_t find(const struct code_map *m, const char *path)
+{
+	size_t i = 0;
+
+	while (i < m->n_objects && strcmp(m->objects[i]->entry.path, path) != 0)
+		i++;
+	return i;
+}
+
 /* A file is placed in a later process although the first one that mapped it has ended. */
 static void test_first_has_ended(void **state)
 {
@@ -245,15 +254,6 @@ static void test_main_named_by_a_user(void **state)
 	code_map_close(m);
 	(void)unlink(path);
 	(void)unlink(forged);
-}
-
-static size_t find(const struct code_map *m, const char *path)
-{
-	size_t i = 0;
-
-	while (i < m->n_objects && strcmp(m->objects[i]->entry.path, path) != 0)
-		i++;
-	return i;
 }
 
 /* Maps the file that @pid has at @path, through its root directory, in a process that waits. */
@@ -333,6 +333,36 @@ static void test_named_by_a_user(void **state)
 	}
 	(void)unlink(path);
 	(void)unlink(forged);
+}
+
+/* The inode of a file that is gone has been given to another one, which is another object. */
+static void test_inode_again(void **state)
+{
+	char path[] = "/tmp/code_map_XXXXXX";
+	struct code_map *m = open_map(&(struct code_scope){0});
+	pid_t first, second;
+	size_t at, n;
+
+	(void)state;
+	copy_ourselves(path);
+	first = execute(path, NULL);
+	assert_true(is_placed(m, first, path));
+	end(first);
+	at = find(m, path);
+	n = m->n_objects;
+	assert_true(at < n && m->objects[at]->made_ns);
+	second = execute(path, NULL);
+	assert_true(is_placed(m, second, path));
+	assert_int_equal(m->n_objects, n);
+	m->objects[at]->made_ns--; /* as if the file were a later one */
+	assert_true(is_placed(m, second, path));
+	if (geteuid() == 0) { /* others may not follow the links */
+		assert_int_equal(m->n_objects, n + 1);
+		assert_int_equal(code_map_find_object(m, &m->objects[n]->entry, second), n);
+	}
+	end(second);
+	(void)unlink(path);
+	code_map_close(m);
 }
 
 /* A process ends while its executable is opened. The next process that executes the file is placed
@@ -426,6 +456,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_spaces),
 		cmocka_unit_test(test_main_seen_late),
 		cmocka_unit_test(test_first_has_ended),
+		cmocka_unit_test(test_inode_again),
 		cmocka_unit_test(test_ends_when_looked_at),
 		cmocka_unit_test(test_named_by_a_user),
 		cmocka_unit_test(test_main_named_by_a_user),

@@ -45,6 +45,12 @@ static int place(struct code_map *m, const struct code_space *s, pid_t pid, stru
 	p->is_late = clock_monotonic_ns() > until;
 	if (p->is_late)
 		return 0;
+	if (entry && code_object_is_gone(o, entry, pid)) {
+		p->object = code_object_after(m, o, entry, pid);
+		if (p->object == SIZE_MAX)
+			return -EFBIG;
+		o = m->objects[p->object];
+	}
 	if (entry)
 		code_object_name(m, o, entry);
 	/* Through a process that lives: the one that had it mapped before may have ended. */
@@ -119,8 +125,7 @@ static bool place_copy(struct code_map *m, const struct code_space *s, pid_t pid
 	for (; ret->object < m->n_objects && !o; ret->object++) {
 		struct code_object *x = m->objects[ret->object];
 
-		if ((x->in_scope || x->is_main) && x->entry.inode == near->inode &&
-		    strcmp(x->entry.path, near->path) == 0)
+		if ((x->in_scope || x->is_main) && code_object_same_inode(x, near))
 			o = x;
 	}
 	elf = o ? code_object_elf(o, NULL) : NULL;
@@ -174,6 +179,10 @@ static int read_mappings(struct code_map *m, struct code_space *s, const struct 
 		all[n] = (struct code_mapping){
 			.start = p->start, .end = p->end, .offset = p->offset, .object = object};
 		r = place(m, s, pid, &all[n], p, until);
+		if (r == -EFBIG) { /* of a file that is new, which there is no room for */
+			r = 0;
+			continue;
+		}
 		is_late |= all[n++].is_late;
 	}
 	for (size_t i = 0; r == 0 && i < list->n_copies; i++)

@@ -96,8 +96,34 @@ int code_object_open(struct code_object *o, struct elf_object **ret, struct erro
 			    "%s: process %d has mapped another file in its place, or it is on an "
 			    "overlay of a user's, which Linux 6.8 and later can tell",
 			    o->entry.path, (int)o->pid);
+	code_object_opened(o, elf);
 	*ret = TAKE_PTR(elf);
 	return 0;
+}
+
+void code_object_opened(struct code_object *o, const struct elf_object *elf)
+{
+	struct statx state;
+
+	if (elf_object_look_at(elf, &state) == 0)
+		o->made_ns = file_made_ns(&state);
+}
+
+bool code_object_is_gone(const struct code_object *o, const struct map_entry *p, pid_t pid)
+{
+	struct statx now;
+
+	/* What is open keeps its inode and its device. */
+	if (!o->made_ns || (o->elf && !elf_object_is_copy(o->elf)))
+		return false;
+	return map_entry_look_at(pid, p, &now) && file_made_ns(&now) != o->made_ns;
+}
+
+size_t code_object_after(struct code_map *m, struct code_object *o, const struct map_entry *p,
+			 pid_t pid)
+{
+	o->entry.inode = 0; /* no mapping of a file has it */
+	return code_map_find_object(m, p, pid);
 }
 
 void code_object_through(struct code_object *o, pid_t pid, const struct code_mapping *p)
@@ -230,10 +256,14 @@ void code_object_name(struct code_map *m, struct code_object *o, const struct ma
 
 	if (o->named_here || !map_entry_leads_here(p))
 		return;
-	o->named_here = true;
-	path = strcmp(o->entry.path, p->path) ? strdup(p->path) : NULL;
+	path = strdup(p->path);
 	if (!path)
 		return;
+	o->named_here = true;
+	if (!strcmp(o->entry.path, path)) {
+		free(path);
+		return;
+	}
 	free(o->entry.path);
 	o->entry.path = path;
 	m->n_changed++;

@@ -138,6 +138,7 @@ static int open_executable(struct code_object *o, pid_t pid, const char *link,
 		return fail(e, EREMOTE, "%s: process %d executes another file of that name",
 			    o->entry.path, (int)pid);
 	elf_object_set_called(elf, o->entry.path);
+	code_object_opened(o, elf);
 	o->elf = TAKE_PTR(elf);
 	return 0;
 }

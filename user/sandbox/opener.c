@@ -116,7 +116,8 @@ static int describe_origin(int fd, struct origin *ret)
 	char link[32];
 	ssize_t n;
 
-	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &ret->state) < 0)
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS | STATX_BTIME,
+		  &ret->state) < 0)
 		return -errno;
 	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	n = readlink(link, ret->name, sizeof(ret->name) - 1);
@@ -326,7 +327,8 @@ int opener_look_at(int fd, struct statx *ret)
 
 	o = origin_of(fd, &is_copy);
 	if (!is_copy)
-		return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, ret) < 0
+		return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
+			     STATX_BASIC_STATS | STATX_BTIME, ret) < 0
 			       ? -errno
 			       : 0;
 	if (o)
@@ -432,6 +434,11 @@ int opener_open_described(const char *path, const struct file_rights *as, struct
 	/* Another process has another /proc/self. A program's files have no reason to name it. */
 	if (!maker.pid || (!as && !strncmp(path, "/proc/self/", 11))) {
 		fd = open_file(path, as);
+		if (fd >= 0) {
+			(void)pthread_mutex_lock(&opener.lock);
+			(void)forget(fd);
+			(void)pthread_mutex_unlock(&opener.lock);
+		}
 		r = fd < 0 ? fd : describe(fd, ret);
 		if (r < 0 && fd >= 0)
 			(void)close(fd);

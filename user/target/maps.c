@@ -325,29 +325,62 @@ static bool leads_to(const char *link, const struct map_entry *m)
 	return map_entry_is_file(m, &x, target);
 }
 
-/* The kernel's link to the mapped file itself, unless the mapping was replaced since we read the
- * list. *ret_may: such links can be followed. */
-static char *through_map_files(pid_t pid, const struct map_entry *m, bool *ret_may)
+static void range_link(char link[PROC_PATH], pid_t pid, const struct map_entry *m)
 {
-	char link[PROC_PATH], range[48];
-	bool leads;
+	char range[48];
 
 	(void)snprintf(range, sizeof(range), "map_files/%llx-%llx", (unsigned long long)m->start,
 		       (unsigned long long)m->end);
 	proc_path(link, pid, range);
+}
+
+/* The kernel's link to the mapped file itself, unless the mapping was replaced since we read the
+ * list. *ret_may: such links can be followed. */
+static char *through_map_files(pid_t pid, const struct map_entry *m, bool *ret_may)
+{
+	char link[PROC_PATH];
+	bool leads;
+
+	range_link(link, pid, m);
 	errno = 0;
 	leads = leads_to(link, m);
 	*ret_may = errno != EPERM && errno != EACCES;
 	return leads ? strdup(link) : NULL;
 }
 
-bool map_entry_leads_here(const struct map_entry *m)
+bool map_entry_look_at(pid_t pid, const struct map_entry *m, struct statx *ret)
 {
-	/* Looked up in the kernel's caches alone, where a file that is mapped is: no file system is
-	 * asked. */
+	_cleanup_close_ int fd = -1;
+	char link[PROC_PATH];
+
+	range_link(link, pid, m);
+	fd = open(link, O_PATH | O_CLOEXEC);
+	/* The mapping can have been replaced. Where stat shows no device of a disk's, that of the
+	 * mapping is another one. */
+	return fd >= 0 && file_look_at_open(fd, ret) == 0 && ret->stx_ino == m->inode &&
+	       (is_inode(ret, m) || !ret->stx_dev_major);
+}
+
+/* Opens the path in our own mount namespace, without links, to look at. Looked up in the kernel's
+ * caches alone, where a file that is mapped is: no file system is asked. */
+static int open_cached(const char *path)
+{
 	struct open_how how = {.flags = O_PATH | O_CLOEXEC,
 			       .resolve = RESOLVE_CACHED | RESOLVE_NO_SYMLINKS};
-	_cleanup_close_ int fd = (int)syscall(SYS_openat2, AT_FDCWD, m->path, &how, sizeof(how));
+	int fd = -1;
+
+	/* -EAGAIN as well while others mount anything, which any user can do all the time. */
+	for (int i = 0; i < 200; i++) {
+		fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+		if (fd >= 0 || errno != EAGAIN)
+			break;
+	}
+	return fd;
+}
+
+bool map_entry_leads_here(const struct map_entry *m)
+{
+	_cleanup_close_ int fd = open_cached(m->path);
 	struct file_mount mount;
 	struct statx x;
 

@@ -2,6 +2,7 @@
 #include "target/process.h"
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/open_file.h"
 #include "base/proc.h"
@@ -350,7 +351,15 @@ int file_look_at(const char *path, struct statx *ret)
 
 int file_look_at_open(int fd, struct statx *ret)
 {
-	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, ret);
+	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS | STATX_BTIME,
+		     ret);
+}
+
+uint64_t file_made_ns(const struct statx *x)
+{
+	const struct statx_timestamp *t = x->stx_mask & STATX_BTIME ? &x->stx_btime : &x->stx_mtime;
+
+	return (uint64_t)t->tv_sec * NSEC_PER_SEC + t->tv_nsec;
 }
 
 bool file_is_same(const struct statx *a, const struct statx *b)

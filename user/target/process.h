@@ -49,9 +49,12 @@ int process_executable(pid_t pid, char **ret);
  * (FUSE), so it is not asked for what may have changed. 0 or -1 with errno set. */
 struct statx;
 int file_look_at(const char *path, struct statx *ret);
-/* The same of an open file, with size and time of change as well. */
+/* The same of an open file, with size and times as well. */
 int file_look_at_open(int fd, struct statx *ret);
 bool file_is_same(const struct statx *a, const struct statx *b);
+/* When the file was made, in ns; where its file system does not say, when it was changed last.
+ * Tells files apart that have had the same inode and device one after the other. */
+uint64_t file_made_ns(const struct statx *x);
 /* @path if that is the file which the link @link of /proc leads to, else @link: a path in a
  * process's own mount namespace says nothing about what is there in ours. */
 const char *process_file_path(const char *path, const char *link);
