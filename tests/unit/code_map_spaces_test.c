@@ -4,6 +4,7 @@
 #include "code/private.h"
 
 #include "base/clock.h"
+#include "elf/object.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -350,15 +351,29 @@ static void test_inode_again(void **state)
 	end(first);
 	at = find(m, path);
 	n = m->n_objects;
-	assert_true(at < n && m->objects[at]->made_ns);
+	assert_true(at < n && m->objects[at]->life.ns);
 	second = execute(path, NULL);
 	assert_true(is_placed(m, second, path));
 	assert_int_equal(m->n_objects, n);
-	m->objects[at]->made_ns--; /* as if the file were a later one */
+	m->objects[at]->life.ns--; /* as if the file were a later one */
 	assert_true(is_placed(m, second, path));
 	if (geteuid() == 0) { /* others may not follow the links */
 		assert_int_equal(m->n_objects, n + 1);
 		assert_int_equal(code_map_find_object(m, &m->objects[n]->entry, second), n);
+	}
+	/* So it is for an executable; and not where two files can have the same numbers at once. */
+	m->objects[m->n_objects - 1]->life.ns--;
+	m->objects[m->n_objects - 1]->life.device++;
+	assert_int_equal(code_map_add_main(m, second, NULL), 0);
+	if (geteuid() == 0) {
+		assert_int_equal(m->n_objects, n + 1);
+		assert_true(m->objects[n]->is_main);
+		elf_object_close(m->objects[n]->elf);
+		m->objects[n]->elf = NULL;
+		m->objects[n]->life.device--;
+		assert_int_equal(code_map_add_main(m, second, NULL), 0);
+		assert_int_equal(m->n_objects, n + 2);
+		assert_true(m->objects[n + 1]->is_main);
 	}
 	end(second);
 	(void)unlink(path);

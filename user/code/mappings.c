@@ -45,10 +45,10 @@ static int place(struct code_map *m, const struct code_space *s, pid_t pid, stru
 	p->is_late = clock_monotonic_ns() > until;
 	if (p->is_late)
 		return 0;
-	if (entry && code_object_is_gone(o, entry, pid)) {
+	if (entry && code_object_is_gone(m, o, entry, pid)) {
 		p->object = code_object_after(m, o, entry, pid);
 		if (p->object == SIZE_MAX)
-			return -EFBIG;
+			return -ENOMEM;
 		o = m->objects[p->object];
 	}
 	if (entry)
@@ -179,10 +179,6 @@ static int read_mappings(struct code_map *m, struct code_space *s, const struct 
 		all[n] = (struct code_mapping){
 			.start = p->start, .end = p->end, .offset = p->offset, .object = object};
 		r = place(m, s, pid, &all[n], p, until);
-		if (r == -EFBIG) { /* of a file that is new, which there is no room for */
-			r = 0;
-			continue;
-		}
 		is_late |= all[n++].is_late;
 	}
 	for (size_t i = 0; r == 0 && i < list->n_copies; i++)

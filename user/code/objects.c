@@ -96,27 +96,51 @@ int code_object_open(struct code_object *o, struct elf_object **ret, struct erro
 			    "%s: process %d has mapped another file in its place, or it is on an "
 			    "overlay of a user's, which Linux 6.8 and later can tell",
 			    o->entry.path, (int)o->pid);
-	code_object_opened(o, elf);
-	*ret = TAKE_PTR(elf);
+	r = code_object_opened(o, elf, e);
+	if (r == 0)
+		*ret = TAKE_PTR(elf);
+	return r;
+}
+
+static bool is_on_overlay(const struct elf_object *elf)
+{
+	struct statfs fs;
+
+	return elf_object_is_copy(elf) ||
+	       (fstatfs(elf_object_fd(elf), &fs) == 0 && fs.f_type == OVERLAYFS_SUPER_MAGIC);
+}
+
+int code_object_opened(struct code_object *o, const struct elf_object *elf, struct error *e)
+{
+	bool overlay = is_on_overlay(elf);
+	struct file_life life;
+	struct statx state;
+
+	/* With the numbers of the file below there can be several files that have them. */
+	if ((overlay && overlays_have_lower_numbers()) || elf_object_look_at(elf, &state) < 0)
+		return 0;
+	life = file_life(&state, overlay);
+	if (file_life_is_over(&o->life, &life))
+		return fail(e, EREMOTE, "%s: its inode has been given to another file",
+			    o->entry.path);
+	if (!o->life.ns)
+		o->life = life;
 	return 0;
 }
 
-void code_object_opened(struct code_object *o, const struct elf_object *elf)
+bool code_object_is_gone(const struct code_map *m, const struct code_object *o,
+			 const struct map_entry *p, pid_t pid)
 {
-	struct statx state;
-
-	if (elf_object_look_at(elf, &state) == 0)
-		o->made_ns = file_made_ns(&state);
-}
-
-bool code_object_is_gone(const struct code_object *o, const struct map_entry *p, pid_t pid)
-{
+	struct file_life life;
 	struct statx now;
 
-	/* What is open keeps its inode and its device. */
-	if (!o->made_ns || (o->elf && !elf_object_is_copy(o->elf)))
+	/* What is open keeps its inode and its device. Who changes a file all the time must not
+	 * fill the table. */
+	if (!o->life.ns || (o->elf && !elf_object_is_copy(o->elf)) ||
+	    m->n_objects > CODE_MAX_OBJECTS / 2 || !map_entry_look_at(pid, p, &now))
 		return false;
-	return map_entry_look_at(pid, p, &now) && file_made_ns(&now) != o->made_ns;
+	life = file_life(&now, !o->life.device);
+	return file_life_is_over(&o->life, &life);
 }
 
 size_t code_object_after(struct code_map *m, struct code_object *o, const struct map_entry *p,

@@ -99,11 +99,12 @@ void code_object_through(struct code_object *o, pid_t pid, const struct code_map
  * such name is known. If it is in scope by the new name and was not before, or the other way round,
  * its table is to be read again. */
 void code_object_name(struct code_map *m, struct code_object *o, const struct map_entry *p);
-/* The file was opened as @elf: remembers when it was made. */
-void code_object_opened(struct code_object *o, const struct elf_object *elf);
+/* The file was opened as @elf. -EREMOTE: that is another one, which has its inode by now. */
+int code_object_opened(struct code_object *o, const struct elf_object *elf, struct error *e);
 /* Has the file's inode been given to another one since it was opened, which @pid has mapped as @p
  * says? That can be while nobody has it open. */
-bool code_object_is_gone(const struct code_object *o, const struct map_entry *p, pid_t pid);
+bool code_object_is_gone(const struct code_map *m, const struct code_object *o,
+			 const struct map_entry *p, pid_t pid);
 /* The object of the mapping then, which is another one from now on. SIZE_MAX as
  * code_map_find_object. */
 size_t code_object_after(struct code_map *m, struct code_object *o, const struct map_entry *p,

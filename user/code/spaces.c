@@ -137,8 +137,10 @@ static int open_executable(struct code_object *o, pid_t pid, const char *link,
 	if (!code_object_is(o, elf))
 		return fail(e, EREMOTE, "%s: process %d executes another file of that name",
 			    o->entry.path, (int)pid);
+	r = code_object_opened(o, elf, e);
+	if (r < 0)
+		return r;
 	elf_object_set_called(elf, o->entry.path);
-	code_object_opened(o, elf);
 	o->elf = TAKE_PTR(elf);
 	return 0;
 }
@@ -194,6 +196,8 @@ int code_map_add_main(struct code_map *m, pid_t pid, struct error *e)
 	 * kept. */
 	known = m->n_objects;
 	i = code_map_find_object(m, &entry, pid);
+	if (i != SIZE_MAX && code_object_is_gone(m, m->objects[i], &entry, pid))
+		i = code_object_after(m, m->objects[i], &entry, pid);
 	if (i == SIZE_MAX)
 		return fail(e, ENOMEM, "too many executables and libraries");
 	o = m->objects[i];

@@ -8,6 +8,7 @@
 #include "code/map.h"
 #include "shared/abi.h"
 #include "target/maps.h"
+#include "target/process.h"
 
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
@@ -37,9 +38,9 @@ struct code_object {
 	struct map_entry entry; /* path, device and inode; one of its mappings */
 	pid_t pid;		/* 0: entry.path can be opened as it is */
 	bool is_main, is_vdso, in_scope;
-	bool named_here;  /* entry.path is its name for everybody: see map_entry_leads_here */
-	uint64_t made_ns; /* of its file (file_made_ns); 0: it was not opened yet */
-	bool mapped;	  /* entry has device and inode as a mapping has them, which stat may not */
+	bool named_here;       /* entry.path is its name for everybody: see map_entry_leads_here */
+	struct file_life life; /* of its file, since it was opened first */
+	bool mapped; /* entry has device and inode as a mapping has them, which stat may not */
 	bool elf_tried, lines_tried, scope_tried, functions_tried;
 	const struct debug_options *line_options; /* the map's */
 	struct elf_object *elf;			  /* NULL: not opened yet, or it cannot be */

@@ -370,7 +370,7 @@ static int open_cached(const char *path)
 	int fd = -1;
 
 	/* -EAGAIN as well while others mount anything, which any user can do all the time. */
-	for (int i = 0; i < 200; i++) {
+	for (int i = 0; i < 50; i++) {
 		fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
 		if (fd >= 0 || errno != EAGAIN)
 			break;

@@ -21,6 +21,7 @@
 #include <sys/auxv.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -355,11 +356,25 @@ int file_look_at_open(int fd, struct statx *ret)
 		     ret);
 }
 
-uint64_t file_made_ns(const struct statx *x)
+static uint64_t ns_of(const struct statx_timestamp *t)
 {
-	const struct statx_timestamp *t = x->stx_mask & STATX_BTIME ? &x->stx_btime : &x->stx_mtime;
-
 	return (uint64_t)t->tv_sec * NSEC_PER_SEC + t->tv_nsec;
+}
+
+struct file_life file_life(const struct statx *x, bool is_copied_up)
+{
+	if (is_copied_up)
+		return (struct file_life){.ns = ns_of(&x->stx_mtime), .size = x->stx_size};
+	return (struct file_life){
+		.device = makedev(x->stx_dev_major, x->stx_dev_minor),
+		.ns = x->stx_mask & STATX_BTIME ? ns_of(&x->stx_btime) : 0,
+	};
+}
+
+bool file_life_is_over(const struct file_life *was, const struct file_life *is)
+{
+	return was->ns && is->ns && was->device == is->device &&
+	       (was->ns != is->ns || was->size != is->size);
 }
 
 bool file_is_same(const struct statx *a, const struct statx *b)

@@ -52,9 +52,18 @@ int file_look_at(const char *path, struct statx *ret);
 /* The same of an open file, with size and times as well. */
 int file_look_at_open(int fd, struct statx *ret);
 bool file_is_same(const struct statx *a, const struct statx *b);
-/* When the file was made, in ns; where its file system does not say, when it was changed last.
- * Tells files apart that have had the same inode and device one after the other. */
-uint64_t file_made_ns(const struct statx *x);
+/* Tells files apart that have had the same inode and device one after the other. */
+struct file_life {
+	uint64_t ns; /* when it was made, or changed; 0: its file system does not say */
+	uint64_t size;
+	dev_t device; /* as stat has it: two files that are there at once can have the same numbers
+			 in mappings (subvolumes of btrfs) */
+};
+
+/* @is_copied_up: on an overlay, where a write changes the time when a file was made. */
+struct file_life file_life(const struct statx *x, bool is_copied_up);
+/* Is it another file's? False if that cannot be told. */
+bool file_life_is_over(const struct file_life *was, const struct file_life *is);
 /* @path if that is the file which the link @link of /proc leads to, else @link: a path in a
  * process's own mount namespace says nothing about what is there in ours. */
 const char *process_file_path(const char *path, const char *link);
