@@ -45,7 +45,9 @@ static int place(struct code_map *m, const struct code_space *s, pid_t pid, stru
 	p->is_late = clock_monotonic_ns() > until;
 	if (p->is_late)
 		return 0;
-	if (entry && code_object_is_gone(m, o, entry, pid)) {
+	/* A program that goes on while its file is changed stays the program. */
+	if (entry && !(o->is_main && o->life.is_copied_up) &&
+	    code_object_is_gone(m, o, entry, pid)) {
 		p->object = code_object_after(m, o, entry, pid);
 		if (p->object == SIZE_MAX)
 			return -ENOMEM;
@@ -125,7 +127,9 @@ static bool place_copy(struct code_map *m, const struct code_space *s, pid_t pid
 	for (; ret->object < m->n_objects && !o; ret->object++) {
 		struct code_object *x = m->objects[ret->object];
 
-		if ((x->in_scope || x->is_main) && code_object_same_inode(x, near))
+		if ((x->in_scope || x->is_main) && (code_object_same_inode(x, near) ||
+						    (!x->mapped && x->entry.inode == near->inode &&
+						     !strcmp(x->entry.path, near->path))))
 			o = x;
 	}
 	elf = o ? code_object_elf(o, NULL) : NULL;

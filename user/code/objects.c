@@ -105,9 +105,12 @@ int code_object_open(struct code_object *o, struct elf_object **ret, struct erro
 static bool is_on_overlay(const struct elf_object *elf)
 {
 	struct statfs fs;
+	dev_t mounted;
 
+	/* The file systems whose mounts are known answer at once. */
 	return elf_object_is_copy(elf) ||
-	       (fstatfs(elf_object_fd(elf), &fs) == 0 && fs.f_type == OVERLAYFS_SUPER_MAGIC);
+	       (elf_object_mounted_on(elf, &mounted) && fstatfs(elf_object_fd(elf), &fs) == 0 &&
+		fs.f_type == OVERLAYFS_SUPER_MAGIC);
 }
 
 int code_object_opened(struct code_object *o, const struct elf_object *elf, struct error *e)
@@ -137,9 +140,10 @@ bool code_object_is_gone(const struct code_map *m, const struct code_object *o,
 	/* What is open keeps its inode and its device. Who changes a file all the time must not
 	 * fill the table. */
 	if (!o->life.ns || (o->elf && !elf_object_is_copy(o->elf)) ||
-	    m->n_objects > CODE_MAX_OBJECTS / 2 || !map_entry_look_at(pid, p, &now))
+	    (o->life.is_copied_up && m->n_objects > CODE_MAX_OBJECTS / 2) ||
+	    !map_entry_look_at(pid, p, &now))
 		return false;
-	life = file_life(&now, !o->life.device);
+	life = file_life(&now, o->life.is_copied_up);
 	return file_life_is_over(&o->life, &life);
 }
 
@@ -375,6 +379,8 @@ bool code_object_called(const struct code_object *o, const char *name)
 {
 	const char *base = strrchr(o->entry.path, '/');
 
+	if (o->mapped && !o->entry.inode)
+		return false; /* its inode is another one's by now */
 	if (!strcmp(o->entry.path, name))
 		return true;
 	if (strchr(name, '/'))

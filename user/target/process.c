@@ -363,12 +363,14 @@ static uint64_t ns_of(const struct statx_timestamp *t)
 
 struct file_life file_life(const struct statx *x, bool is_copied_up)
 {
+	struct file_life life = {.device = makedev(x->stx_dev_major, x->stx_dev_minor),
+				 .is_copied_up = is_copied_up};
+
 	if (is_copied_up)
-		return (struct file_life){.ns = ns_of(&x->stx_mtime), .size = x->stx_size};
-	return (struct file_life){
-		.device = makedev(x->stx_dev_major, x->stx_dev_minor),
-		.ns = x->stx_mask & STATX_BTIME ? ns_of(&x->stx_btime) : 0,
-	};
+		life.size = x->stx_size;
+	if (is_copied_up || x->stx_mask & STATX_BTIME)
+		life.ns = ns_of(is_copied_up ? &x->stx_mtime : &x->stx_btime);
+	return life;
 }
 
 bool file_life_is_over(const struct file_life *was, const struct file_life *is)

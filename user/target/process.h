@@ -54,13 +54,14 @@ int file_look_at_open(int fd, struct statx *ret);
 bool file_is_same(const struct statx *a, const struct statx *b);
 /* Tells files apart that have had the same inode and device one after the other. */
 struct file_life {
-	uint64_t ns; /* when it was made, or changed; 0: its file system does not say */
-	uint64_t size;
-	dev_t device; /* as stat has it: two files that are there at once can have the same numbers
-			 in mappings (subvolumes of btrfs) */
+	uint64_t ns;   /* when it was made; 0: its file system does not say */
+	uint64_t size; /* 0 unless @is_copied_up */
+	dev_t device;  /* as stat has it: two files that are there at once can have the same numbers
+			  in mappings (subvolumes of btrfs) */
+	bool is_copied_up; /* on an overlay, where a write changes that: @ns and @size are of its
+			      data */
 };
 
-/* @is_copied_up: on an overlay, where a write changes the time when a file was made. */
 struct file_life file_life(const struct statx *x, bool is_copied_up);
 /* Is it another file's? False if that cannot be told. */
 bool file_life_is_over(const struct file_life *was, const struct file_life *is);
