@@ -32,7 +32,7 @@ fi
 scoped() {
 	local name=$1 why=''
 	shift
-	system "$@" -d "$(lasting 2)" -p "ours=$tmp/in-scope:progress" -p "other=$tmp/out-of-scope:progress" || why+=" status $?;"
+	system "$@" -d "$(lasting 3)" -p "ours=$tmp/in-scope:progress" -p "other=$tmp/out-of-scope:progress" || why+=" status $?;"
 	holds "visits('ours') > 50" || why+=" $(ask "visits('ours')") visits;"
 	holds "visits('other') == 0" || why+=" $(ask "visits('other')") visits out of scope;"
 	holds "len(experiments) > 5" || why+=" $(ask 'len(experiments)') experiments;"
