@@ -140,6 +140,7 @@ bool code_object_is_gone(const struct code_map *m, const struct code_object *o,
 	/* What is open keeps its inode and its device. Who changes a file all the time must not
 	 * fill the table. */
 	if (!o->life.ns || (o->elf && !elf_object_is_copy(o->elf)) ||
+	    m->n_objects == CODE_MAX_OBJECTS ||
 	    (o->life.is_copied_up && m->n_objects > CODE_MAX_OBJECTS / 2) ||
 	    !map_entry_look_at(pid, p, &now))
 		return false;

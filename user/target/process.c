@@ -375,8 +375,8 @@ struct file_life file_life(const struct statx *x, bool is_copied_up)
 
 bool file_life_is_over(const struct file_life *was, const struct file_life *is)
 {
-	return was->ns && is->ns && was->device == is->device &&
-	       (was->ns != is->ns || was->size != is->size);
+	return was->ns && is->ns && was->is_copied_up == is->is_copied_up &&
+	       was->device == is->device && (was->ns != is->ns || was->size != is->size);
 }
 
 bool file_is_same(const struct statx *a, const struct statx *b)
