@@ -71,11 +71,9 @@ static bool says_nothing(int fd)
 	       !(x.stx_attributes_mask & (STATX_ATTR_NODUMP | STATX_ATTR_COMPRESSED));
 }
 
-/* Finds the mount number @id, or rather one of the file system @device unless that is 0, among the
- * lines of the mountinfo @f. *ret_is_users: it is a FUSE server's that another user runs. -ENOENT:
- * there is none. */
-static int find_mount(FILE *f, uint64_t id, dev_t device, struct file_mount *ret,
-		      bool *ret_is_users)
+/* Finds the mount number @id, or the first one of the file system @device unless that is 0, in the
+ * mountinfo @f. -ENOENT: there is none; -ESRCH: it cannot be read. */
+static int find_mount(FILE *f, uint64_t id, dev_t device, struct file_mount *ret)
 {
 	_cleanup_free_ char *line = NULL;
 	size_t room = 0;
@@ -93,24 +91,22 @@ static int find_mount(FILE *f, uint64_t id, dev_t device, struct file_mount *ret
 			continue;
 		ret->device = makedev(of_major, of_minor);
 		ret->is_overlay = strstr(line, " - overlay ");
-		*ret_is_users = uid != 0 && uid != geteuid();
+		ret->is_users = uid != 0 && uid != geteuid();
 		return 0;
 	}
-	return f && !ferror(f) ? -ENOENT : -ESRCH; /* it cannot be read */
+	return f && !ferror(f) ? -ENOENT : -ESRCH;
 }
 
-static int find_own_mount(uint64_t id, dev_t device, struct file_mount *ret, bool *ret_is_users)
+static int find_own_mount(uint64_t id, dev_t device, struct file_mount *ret)
 {
 	_cleanup_fclose_ FILE *f = fopen("/proc/self/mountinfo", "re");
 
-	return find_mount(f, id, device, ret, ret_is_users);
+	return find_mount(f, id, device, ret);
 }
 
 int file_mount_here(uint64_t id, struct file_mount *ret)
 {
-	bool unused;
-
-	return find_own_mount(id, 0, ret, &unused);
+	return find_own_mount(id, 0, ret);
 }
 
 /* Does the mount namespace of the thread @tid belong to our own user namespace? Then only root can
@@ -135,7 +131,7 @@ static int is_roots(pid_t tid, bool *ret)
 static int is_on_users_mount(int fd, const char *path, dev_t *ret_device, bool *ret)
 {
 	_cleanup_fclose_ FILE *f = NULL;
-	struct file_mount mount, unused;
+	struct file_mount mount, here;
 	char mountinfo[64];
 	bool roots_namespace;
 	struct statx x;
@@ -145,7 +141,9 @@ static int is_on_users_mount(int fd, const char *path, dev_t *ret_device, bool *
 	*ret = true;
 	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &x) < 0)
 		return -errno;
-	r = find_own_mount(x.stx_mnt_id, 0, &mount, ret);
+	r = find_own_mount(x.stx_mnt_id, 0, &mount);
+	if (r == 0)
+		*ret = mount.is_users;
 	if (r == -ENOENT && sscanf(path, "/proc/%d/", &pid) == 1) {
 		/* Opened before the namespace is looked at: a process can leave root's, but not
 		 * enter it again. */
@@ -153,9 +151,11 @@ static int is_on_users_mount(int fd, const char *path, dev_t *ret_device, bool *
 		f = fopen(mountinfo, "re");
 		r = is_roots(pid, &roots_namespace);
 		if (r == 0)
-			r = find_mount(f, x.stx_mnt_id, 0, &mount, ret);
-		if (r == 0 && !roots_namespace && find_own_mount(0, mount.device, &unused, ret) < 0)
-			*ret = true;
+			r = find_mount(f, x.stx_mnt_id, 0, &mount);
+		if (r == 0 && roots_namespace)
+			*ret = mount.is_users;
+		else if (r == 0)
+			*ret = find_own_mount(0, mount.device, &here) < 0 || here.is_users;
 	}
 	if (r == 0)
 		*ret_device = mount.device;
@@ -188,10 +188,10 @@ int file_is_on_users_mount(int fd, const char *path, int64_t file_system, dev_t 
 bool overlays_have_lower_numbers(void)
 {
 	struct utsname kernel;
-	int version, patch;
+	int version, level;
 
-	return uname(&kernel) == 0 && sscanf(kernel.release, "%d.%d", &version, &patch) == 2 &&
-	       (version < 6 || (version == 6 && patch < 8));
+	return uname(&kernel) == 0 && sscanf(kernel.release, "%d.%d", &version, &level) == 2 &&
+	       (version < 6 || (version == 6 && level < 8));
 }
 
 /* @resolve: of openat2. */

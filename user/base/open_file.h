@@ -60,6 +60,7 @@ int file_is_on_users_mount(int fd, const char *path, int64_t file_system, dev_t 
 struct file_mount {
 	dev_t device; /* of the mounted file system */
 	bool is_overlay;
+	bool is_users; /* a FUSE server's that another user runs */
 };
 
 /* The mount number @id (of statx), of our own mount namespace. -ENOENT: it is not there. */
