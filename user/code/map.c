@@ -115,8 +115,8 @@ int code_map_open(const char *main_path, const struct code_scope *scope, struct 
 	if (r == 0) {
 		m->objects[0]->elf_tried = true;
 		m->objects[0]->elf = TAKE_PTR(elf);
-		/* Opened through a process's link, it is called as that process has it. */
 		(void)code_object_opened(m->objects[0], m->objects[0]->elf, NULL);
+		/* Opened through a process's link, it is called as that process has it. */
 		m->objects[0]->named_here = strncmp(main_path, "/proc/", strlen("/proc/")) != 0;
 		elf_object_set_options(m->objects[0]->elf, &m->lines);
 		elf_object_set_called(m->objects[0]->elf, entry.path);

@@ -111,14 +111,22 @@ static int describe(int fd, struct opened_file *ret)
 }
 
 /* 0 or a negative errno. */
+static int look_at(int fd, struct statx *ret)
+{
+	int flags = AT_EMPTY_PATH | AT_STATX_DONT_SYNC;
+
+	return statx(fd, "", flags, STATX_BASIC_STATS | STATX_BTIME, ret) < 0 ? -errno : 0;
+}
+
+/* 0 or a negative errno. */
 static int describe_origin(int fd, struct origin *ret)
 {
+	int r = look_at(fd, &ret->state);
 	char link[32];
 	ssize_t n;
 
-	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS | STATX_BTIME,
-		  &ret->state) < 0)
-		return -errno;
+	if (r < 0)
+		return r;
 	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	n = readlink(link, ret->name, sizeof(ret->name) - 1);
 	ret->name[n > 0 ? n : 0] = '\0';
@@ -327,10 +335,7 @@ int opener_look_at(int fd, struct statx *ret)
 
 	o = origin_of(fd, &is_copy);
 	if (!is_copy)
-		return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
-			     STATX_BASIC_STATS | STATX_BTIME, ret) < 0
-			       ? -errno
-			       : 0;
+		return look_at(fd, ret);
 	if (o)
 		*ret = o->state;
 	return o ? 0 : -ENOMEM;
