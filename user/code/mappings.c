@@ -27,7 +27,8 @@ static const struct code_mapping *known(const struct code_space *s, const struct
 		       : NULL;
 }
 
-/* @p: a mapping of @pid's. @entry: the same as /proc/PID/maps has it; NULL: it is of no file's.
+/* @p: a mapping of @pid's, whose object becomes SIZE_MAX if there are too many of them. @entry: the
+ * same as /proc/PID/maps has it; NULL: it is of no file's.
  * @until: time of the monotonic clock from which on new mappings are left to the next look. */
 static int place(struct code_map *m, const struct code_space *s, pid_t pid, struct code_mapping *p,
 		 const struct map_entry *entry, uint64_t until)
@@ -46,15 +47,12 @@ static int place(struct code_map *m, const struct code_space *s, pid_t pid, stru
 	if (p->is_late)
 		return 0;
 	/* A program that goes on while its file is changed stays the program. */
-	if (entry && !(o->is_main && o->life.is_copied_up) &&
-	    code_object_is_gone(m, o, entry, pid)) {
-		p->object = code_object_after(m, o, entry, pid);
+	if (entry && !(o->is_main && o->life.is_copied_up)) {
+		p->object = code_map_tell_apart(m, p->object, entry, pid);
 		if (p->object == SIZE_MAX)
-			return -ENOMEM;
+			return 0;
 		o = m->objects[p->object];
 	}
-	if (entry)
-		code_object_name(m, o, entry);
 	/* Through a process that lives: the one that had it mapped before may have ended. */
 	code_object_through(o, pid, p);
 	/* Libraries out of scope are looked at once and closed again: a program may have more of
@@ -63,6 +61,11 @@ static int place(struct code_map *m, const struct code_space *s, pid_t pid, stru
 		elf = code_object_elf(o, NULL);
 	else
 		elf = code_object_open(o, &passing, NULL) == 0 ? passing : NULL;
+	/* By what has been opened: two files can have the same numbers. */
+	if (entry)
+		code_object_name(m, o, entry);
+	if (o->in_scope && passing)
+		elf = code_object_elf(o, NULL);
 	if (!elf)
 		return 0;
 	p->placed = elf_object_mapping_bias(elf, p->start, p->offset, &p->bias) == 0;
@@ -127,7 +130,7 @@ static bool place_copy(struct code_map *m, const struct code_space *s, pid_t pid
 	for (; ret->object < m->n_objects && !o; ret->object++) {
 		struct code_object *x = m->objects[ret->object];
 
-		if ((x->in_scope || x->is_main) && (code_object_same_inode(x, near) ||
+		if ((x->in_scope || x->is_main) && (code_object_is_at(x, near, pid) ||
 						    (!x->mapped && x->entry.inode == near->inode &&
 						     !strcmp(x->entry.path, near->path))))
 			o = x;
@@ -183,7 +186,8 @@ static int read_mappings(struct code_map *m, struct code_space *s, const struct 
 		all[n] = (struct code_mapping){
 			.start = p->start, .end = p->end, .offset = p->offset, .object = object};
 		r = place(m, s, pid, &all[n], p, until);
-		is_late |= all[n++].is_late;
+		is_late |= all[n].is_late;
+		n += all[n].object != SIZE_MAX;
 	}
 	for (size_t i = 0; r == 0 && i < list->n_copies; i++)
 		n += place_copy(m, s, pid, &list->copies[i], &all[n]);

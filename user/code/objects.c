@@ -78,8 +78,12 @@ int code_object_open(struct code_object *o, struct elf_object **ret, struct erro
 	_cleanup_free_ char *path = NULL;
 	int r;
 
-	if (!o->pid)
-		return elf_object_open_named(NULL, o->entry.path, ret, e);
+	if (!o->pid) {
+		r = elf_object_open_named(NULL, o->entry.path, ret, e);
+		if (r == 0)
+			(void)code_object_opened(o, *ret, NULL);
+		return r;
+	}
 	if (o->no_answer)
 		return fail(e, ETIMEDOUT, "%s: its file system does not answer", o->entry.path);
 	r = map_entry_open_path(o->pid, &o->entry, &path, e);
@@ -123,36 +127,45 @@ int code_object_opened(struct code_object *o, const struct elf_object *elf, stru
 	if ((overlay && overlays_have_lower_numbers()) || elf_object_look_at(elf, &state) < 0)
 		return 0;
 	life = file_life(&state, overlay);
-	if (file_life_is_over(&o->life, &life))
-		return fail(e, EREMOTE, "%s: its inode has been given to another file",
-			    o->entry.path);
-	if (!o->life.ns)
+	if (!file_life_is_same(&o->life, &life))
+		return fail(e, EREMOTE, "%s: another file has its inode by now", o->entry.path);
+	if (!o->life.device)
 		o->life = life;
 	return 0;
 }
 
-bool code_object_is_gone(const struct code_map *m, const struct code_object *o,
-			 const struct map_entry *p, pid_t pid)
+static bool has_life(const struct code_object *o, const struct statx *x)
 {
-	struct file_life life;
-	struct statx now;
+	struct file_life life = file_life(x, o->life.is_copied_up);
 
-	/* What is open keeps its inode and its device. Who changes a file all the time must not
-	 * fill the table. */
-	if (!o->life.ns || (o->elf && !elf_object_is_copy(o->elf)) ||
-	    m->n_objects == CODE_MAX_OBJECTS ||
-	    (o->life.is_copied_up && m->n_objects > CODE_MAX_OBJECTS / 2) ||
-	    !map_entry_look_at(pid, p, &now))
-		return false;
-	life = file_life(&now, o->life.is_copied_up);
-	return file_life_is_over(&o->life, &life);
+	return file_life_is_same(&o->life, &life);
 }
 
-size_t code_object_after(struct code_map *m, struct code_object *o, const struct map_entry *p,
-			 pid_t pid)
+/* What is open keeps its inode. */
+static bool is_held(const struct code_object *o)
 {
-	o->entry.inode = 0; /* no mapping of a file has it */
-	return code_map_find_object(m, p, pid);
+	return o->elf && !elf_object_is_copy(o->elf);
+}
+
+/* Can another file have the same device and inode in mappings at the same time? Files of two
+ * subvolumes of btrfs can, or of two layers of an overlay; stat has another device then. */
+static bool shares_numbers(const struct code_object *o)
+{
+	return o->life.device && o->life.device != makedev(o->entry.dev_major, o->entry.dev_minor);
+}
+
+static dev_t device_of(const struct statx *x)
+{
+	return makedev(x->stx_dev_major, x->stx_dev_minor);
+}
+
+bool code_object_is_at(const struct code_object *o, const struct map_entry *p, pid_t pid)
+{
+	struct statx now;
+
+	return code_object_same_inode(o, p) &&
+	       (!shares_numbers(o) || map_entry_look_at(pid, p, &now) < 0 ||
+		o->life.device == device_of(&now));
 }
 
 void code_object_through(struct code_object *o, pid_t pid, const struct code_mapping *p)
@@ -250,6 +263,13 @@ struct code_object *code_object_add(struct code_map *m, const struct map_entry *
 	return o;
 }
 
+/* The number of a new object; SIZE_MAX: too many, or no memory. */
+static size_t add_found(struct code_map *m, const struct map_entry *p, pid_t pid)
+{
+	m->n_surplus += m->n_objects == CODE_MAX_OBJECTS;
+	return code_object_add(m, p, pid) ? m->n_objects - 1 : SIZE_MAX;
+}
+
 bool code_object_same_inode(const struct code_object *o, const struct map_entry *p)
 {
 	return o->entry.inode == p->inode && o->entry.dev_major == p->dev_major &&
@@ -271,19 +291,27 @@ static bool executes(pid_t pid, const struct code_object *o)
  * The name alone does not do: any user can have a file of any name in a namespace. */
 static bool same_by_name(const struct code_object *o, const struct map_entry *p, pid_t pid)
 {
+	struct statx now;
+	int r;
+
 	if ((o->mapped && p->end) || strcmp(o->entry.path, p->path) != 0)
 		return false;
 	if (o->is_main && !o->mapped)
 		return executes(pid, o) && (!o->elf || is_file_of(o->elf, p));
 	/* One of the two was named by the user, not found in a process. */
-	return (!pid || !o->pid) && o->entry.inode == p->inode;
+	if (o->entry.inode != p->inode || (pid && o->pid))
+		return false;
+	if (!pid)
+		return !o->life.device || o->life.device == makedev(p->dev_major, p->dev_minor);
+	r = map_entry_look_at(pid, p, &now);
+	return r == -EACCES || (r == 0 && has_life(o, &now));
 }
 
 void code_object_name(struct code_map *m, struct code_object *o, const struct map_entry *p)
 {
 	char *path;
 
-	if (o->named_here || !map_entry_leads_here(p))
+	if (o->named_here || !map_entry_leads_here(p, o->life.device))
 		return;
 	path = strdup(p->path);
 	if (!path)
@@ -332,8 +360,29 @@ size_t code_map_find_object(struct code_map *m, const struct map_entry *p, pid_t
 		}
 		return found - 1;
 	}
-	m->n_surplus += m->n_objects == CODE_MAX_OBJECTS;
-	return code_object_add(m, p, pid) ? m->n_objects - 1 : SIZE_MAX;
+	return add_found(m, p, pid);
+}
+
+size_t code_map_tell_apart(struct code_map *m, size_t at, const struct map_entry *p, pid_t pid)
+{
+	struct code_object *o = m->objects[at];
+	struct statx now;
+
+	if (!o->life.device || (is_held(o) && !shares_numbers(o)) ||
+	    map_entry_look_at(pid, p, &now) < 0 || has_life(o, &now))
+		return at;
+	if (o->life.device == device_of(&now)) {
+		/* Who changes a file all the time must not fill the table. */
+		if (is_held(o) || m->n_objects == CODE_MAX_OBJECTS ||
+		    (o->life.is_copied_up && m->n_objects > CODE_MAX_OBJECTS / 2))
+			return at;
+		o->entry.inode = 0; /* no mapping of a file has it */
+	}
+	for (size_t i = m->n_objects; i > 0; i--)
+		if (code_object_same_inode(m->objects[i - 1], p) &&
+		    has_life(m->objects[i - 1], &now))
+			return i - 1;
+	return add_found(m, p, pid);
 }
 
 /* Is the file the one that the link libx.so.6, or libx.so, stands for: libx.so.6.0.30? A process
@@ -369,7 +418,8 @@ static bool is_at(const struct code_object *o, const char *name)
 		return base;
 	/* By the name alone it may be another one's, in a container say. */
 	if (stat(real, &st) == 0 && st.st_ino == o->entry.inode &&
-	    major(st.st_dev) == o->entry.dev_major && minor(st.st_dev) == o->entry.dev_minor)
+	    (st.st_dev == o->life.device ||
+	     st.st_dev == makedev(o->entry.dev_major, o->entry.dev_minor)))
 		return true;
 	return !strncmp(o->entry.path, real, (size_t)(base - real)) &&
 	       !strncmp(o->entry.path + (base - real), "/.libs/", 7) &&

@@ -101,14 +101,13 @@ void code_object_through(struct code_object *o, pid_t pid, const struct code_map
 void code_object_name(struct code_map *m, struct code_object *o, const struct map_entry *p);
 /* The file was opened as @elf. -EREMOTE: that is another one, which has its inode by now. */
 int code_object_opened(struct code_object *o, const struct elf_object *elf, struct error *e);
-/* Has the file's inode been given to another one since it was opened, which @pid has mapped as @p
- * says? That can be while nobody has it open. */
-bool code_object_is_gone(const struct code_map *m, const struct code_object *o,
-			 const struct map_entry *p, pid_t pid);
-/* The object of the mapping then, which is another one from now on. SIZE_MAX as
+/* The object of the file that @pid has mapped as @p says, where that of number @i has the same
+ * device and inode. It is another one if those were given to another file, which can be while
+ * nobody has the first one open, or if two files have them at once. SIZE_MAX as
  * code_map_find_object. */
-size_t code_object_after(struct code_map *m, struct code_object *o, const struct map_entry *p,
-			 pid_t pid);
+size_t code_map_tell_apart(struct code_map *m, size_t i, const struct map_entry *p, pid_t pid);
+/* Is what @pid has mapped as @p says the object's file? True if that cannot be told. */
+bool code_object_is_at(const struct code_object *o, const struct map_entry *p, pid_t pid);
 /* Is what was opened the object's file? */
 bool code_object_is(const struct code_object *o, const struct elf_object *elf);
 bool code_object_same_inode(const struct code_object *o, const struct map_entry *p);

@@ -47,12 +47,12 @@ void code_map_drop_space(struct code_map *m, size_t space)
 }
 
 static bool maps_file(const struct code_map *m, const struct code_mapping *k,
-		      const struct map_entry *p)
+		      const struct map_entry *p, pid_t pid)
 {
 	const struct code_object *o = m->objects[k->object];
 
 	return k->start == p->start && k->end == p->end && k->offset == p->offset &&
-	       (code_object_same_inode(o, p) ||
+	       (code_object_is_at(o, p, pid) ||
 		(!o->mapped && strcmp(o->entry.path, p->path) == 0));
 }
 
@@ -71,7 +71,7 @@ bool code_map_same_space(struct code_map *m, size_t space, pid_t pid)
 			n_vdso++;
 			continue;
 		}
-		same = at < list.n && maps_file(m, &s->mappings[i], &list.entries[at++]);
+		same = at < list.n && maps_file(m, &s->mappings[i], &list.entries[at++], pid);
 	}
 	same = same && s->n && at == list.n && n_vdso <= 1;
 	map_list_free(&list);
@@ -196,8 +196,8 @@ int code_map_add_main(struct code_map *m, pid_t pid, struct error *e)
 	 * kept. */
 	known = m->n_objects;
 	i = code_map_find_object(m, &entry, pid);
-	if (i != SIZE_MAX && code_object_is_gone(m, m->objects[i], &entry, pid))
-		i = code_object_after(m, m->objects[i], &entry, pid);
+	if (i != SIZE_MAX)
+		i = code_map_tell_apart(m, i, &entry, pid);
 	if (i == SIZE_MAX)
 		return fail(e, ENOMEM, "too many executables and libraries");
 	o = m->objects[i];

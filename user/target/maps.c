@@ -348,17 +348,17 @@ static char *through_map_files(pid_t pid, const struct map_entry *m, bool *ret_m
 	return leads ? strdup(link) : NULL;
 }
 
-bool map_entry_look_at(pid_t pid, const struct map_entry *m, struct statx *ret)
+int map_entry_look_at(pid_t pid, const struct map_entry *m, struct statx *ret)
 {
 	_cleanup_close_ int fd = -1;
 	char link[PROC_PATH];
 
 	range_link(link, pid, m);
 	fd = open(link, O_PATH | O_CLOEXEC);
-	/* The mapping can have been replaced. Where stat shows no device of a disk's, that of the
-	 * mapping is another one. */
-	return fd >= 0 && file_look_at_open(fd, ret) == 0 && ret->stx_ino == m->inode &&
-	       (is_inode(ret, m) || !ret->stx_dev_major);
+	if (fd < 0 || file_look_at_open(fd, ret) < 0)
+		return errno == EPERM ? -EACCES : -errno;
+	/* Where stat shows no device of a disk's, that of the mapping is another one. */
+	return is_inode(ret, m) || (ret->stx_ino == m->inode && !ret->stx_dev_major) ? 0 : -ESTALE;
 }
 
 /* Opens the path in our own mount namespace, without links, to look at. Looked up in the kernel's
@@ -378,7 +378,7 @@ static int open_cached(const char *path)
 	return fd;
 }
 
-bool map_entry_leads_here(const struct map_entry *m)
+bool map_entry_leads_here(const struct map_entry *m, dev_t device)
 {
 	_cleanup_close_ int fd = open_cached(m->path);
 	struct file_mount mount;
@@ -387,11 +387,11 @@ bool map_entry_leads_here(const struct map_entry *m)
 	if (fd < 0 ||
 	    statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO | STATX_MNT_ID, &x) < 0)
 		return false;
-	if (is_inode(&x, m) || x.stx_dev_major || x.stx_ino != m->inode ||
-	    file_mount_here(x.stx_mnt_id, &mount) < 0)
-		return is_inode(&x, m);
-	return mount.device == makedev(m->dev_major, m->dev_minor) ||
-	       (mount.is_overlay && overlays_have_lower_numbers());
+	if (device)
+		return x.stx_ino == m->inode && makedev(x.stx_dev_major, x.stx_dev_minor) == device;
+	return is_inode(&x, m) ||
+	       (!x.stx_dev_major && x.stx_ino == m->inode && overlays_have_lower_numbers() &&
+		file_mount_here(x.stx_mnt_id, &mount) == 0 && mount.is_overlay);
 }
 
 int map_entry_open_path(pid_t pid, const struct map_entry *m, char **ret, struct error *e)

@@ -57,9 +57,10 @@ int map_entry_open_path(pid_t pid, const struct map_entry *m, char **ret, struct
  * meanwhile. By device and inode, or by the name where stat shows others than maps does (overlays,
  * btrfs), which have no device of their own. */
 bool map_entry_is_file(const struct map_entry *m, const struct statx *state, const char *name);
-/* What stat says of the mapped file, with its times. False: it cannot be told. Waits for no file
- * system. */
-bool map_entry_look_at(pid_t pid, const struct map_entry *m, struct statx *ret);
+/* What stat says of the mapped file, with its times. -EACCES: we may not follow such links; else
+ * negative errno: there is another mapping by now, or none. Waits for no file system. */
+int map_entry_look_at(pid_t pid, const struct map_entry *m, struct statx *ret);
 /* Does the path lead to the mapped file in our own mount namespace? Then it is its name for
- * everybody: elsewhere any user can mount a file at any path. Waits for no file system. */
-bool map_entry_leads_here(const struct map_entry *m);
+ * everybody: elsewhere any user can mount a file at any path. @device: that of the mapped file as
+ * stat has it; 0: it is not known. Waits for no file system. */
+bool map_entry_leads_here(const struct map_entry *m, dev_t device);

@@ -373,10 +373,14 @@ struct file_life file_life(const struct statx *x, bool is_copied_up)
 	return life;
 }
 
-bool file_life_is_over(const struct file_life *was, const struct file_life *is)
+bool file_life_is_same(const struct file_life *a, const struct file_life *b)
 {
-	return was->ns && is->ns && was->is_copied_up == is->is_copied_up &&
-	       was->device == is->device && (was->ns != is->ns || was->size != is->size);
+	if (!a->device || !b->device)
+		return true;
+	if (a->device != b->device)
+		return false;
+	return !a->ns || !b->ns || a->is_copied_up != b->is_copied_up ||
+	       (a->ns == b->ns && a->size == b->size);
 }
 
 bool file_is_same(const struct statx *a, const struct statx *b)

@@ -57,14 +57,14 @@ struct file_life {
 	uint64_t ns;   /* when it was made; 0: its file system does not say */
 	uint64_t size; /* 0 unless @is_copied_up */
 	dev_t device;  /* as stat has it: two files that are there at once can have the same numbers
-			  in mappings (subvolumes of btrfs) */
+			  in mappings (subvolumes of btrfs); 0: nothing is known */
 	bool is_copied_up; /* on an overlay, where a write changes that: @ns and @size are of its
 			      data */
 };
 
 struct file_life file_life(const struct statx *x, bool is_copied_up);
-/* Is it another file's? False if that cannot be told. */
-bool file_life_is_over(const struct file_life *was, const struct file_life *is);
+/* Are they of one file? True if that cannot be told. */
+bool file_life_is_same(const struct file_life *a, const struct file_life *b);
 /* @path if that is the file which the link @link of /proc leads to, else @link: a path in a
  * process's own mount namespace says nothing about what is there in ours. */
 const char *process_file_path(const char *path, const char *link);
