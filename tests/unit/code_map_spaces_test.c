@@ -396,6 +396,11 @@ static void test_same_numbers(void **state)
 	m->objects[n]->life.device += 2;
 	assert_false(code_map_same_space(m, space, pid));
 	m->objects[n]->life.device -= 2;
+	/* Of a mapping that has gone it is not known which it was. */
+	named = m->objects[n]->entry;
+	named.end += 4096;
+	assert_int_equal(code_map_tell_apart(m, n, &named, pid), n);
+	assert_int_equal(code_map_tell_apart(m, at, &named, pid), SIZE_MAX);
 	/* What a user names has stat's numbers. */
 	named = m->objects[n]->entry;
 	named.start = named.end = 0;

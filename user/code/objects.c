@@ -162,10 +162,12 @@ static dev_t device_of(const struct statx *x)
 bool code_object_is_at(const struct code_object *o, const struct map_entry *p, pid_t pid)
 {
 	struct statx now;
+	int r;
 
-	return code_object_same_inode(o, p) &&
-	       (!shares_numbers(o) || map_entry_look_at(pid, p, &now) < 0 ||
-		o->life.device == device_of(&now));
+	if (!code_object_same_inode(o, p) || !shares_numbers(o))
+		return code_object_same_inode(o, p);
+	r = map_entry_look_at(pid, p, &now);
+	return r == -EACCES || (r == 0 && o->life.device == device_of(&now));
 }
 
 void code_object_through(struct code_object *o, pid_t pid, const struct code_mapping *p)
@@ -367,9 +369,15 @@ size_t code_map_tell_apart(struct code_map *m, size_t at, const struct map_entry
 {
 	struct code_object *o = m->objects[at];
 	struct statx now;
+	int r;
 
-	if (!o->life.device || (is_held(o) && !shares_numbers(o)) ||
-	    map_entry_look_at(pid, p, &now) < 0 || has_life(o, &now))
+	if (!o->life.device || (is_held(o) && !shares_numbers(o)))
+		return at;
+	r = map_entry_look_at(pid, p, &now);
+	/* It has gone, with no time to say which of the files it was. */
+	if (r < 0 && r != -EACCES && p->end && shares_numbers(o))
+		return SIZE_MAX;
+	if (r < 0 || has_life(o, &now))
 		return at;
 	if (o->life.device == device_of(&now)) {
 		/* Who changes a file all the time must not fill the table. */

@@ -104,7 +104,7 @@ int code_object_opened(struct code_object *o, const struct elf_object *elf, stru
 /* The object of the file that @pid has mapped as @p says, where that of number @i has the same
  * device and inode. It is another one if those were given to another file, which can be while
  * nobody has the first one open, or if two files have them at once. SIZE_MAX as
- * code_map_find_object. */
+ * code_map_find_object, or if it is mapped no longer and cannot be told. */
 size_t code_map_tell_apart(struct code_map *m, size_t i, const struct map_entry *p, pid_t pid);
 /* Is what @pid has mapped as @p says the object's file? True if that cannot be told. */
 bool code_object_is_at(const struct code_object *o, const struct map_entry *p, pid_t pid);

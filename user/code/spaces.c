@@ -198,6 +198,8 @@ int code_map_add_main(struct code_map *m, pid_t pid, struct error *e)
 	i = code_map_find_object(m, &entry, pid);
 	if (i != SIZE_MAX)
 		i = code_map_tell_apart(m, i, &entry, pid);
+	if (i == SIZE_MAX && m->n_objects < CODE_MAX_OBJECTS)
+		return fail(e, ESRCH, "process %d executes another program by now", (int)pid);
 	if (i == SIZE_MAX)
 		return fail(e, ENOMEM, "too many executables and libraries");
 	o = m->objects[i];
