@@ -365,6 +365,7 @@ static void test_same_numbers(void **state)
 	struct code_object *theirs;
 	struct map_entry named;
 	size_t at, n, space;
+	bool changed;
 	pid_t pid;
 
 	(void)state;
@@ -376,11 +377,17 @@ static void test_same_numbers(void **state)
 	pid = execute(path, NULL);
 	assert_int_equal(code_map_add_main(m, pid, NULL), 0);
 	assert_true(is_placed(m, pid, path));
+	assert_int_equal(code_map_add_space(m, &space), 0);
+	assert_int_equal(code_map_refresh_space(m, space, pid, &changed, NULL), 0);
 	at = find(m, path);
 	n = m->n_objects;
 	theirs = m->objects[at];
 	assert_true(theirs->elf && theirs->life.device);
 	theirs->life.device++; /* as if it were the other one */
+	/* What is known of the mapping was the other's. */
+	assert_int_equal(code_map_refresh_space(m, space, pid, &changed, NULL), 0);
+	assert_true(changed);
+	assert_int_equal(m->n_objects, n + 1);
 	for (int i = 0; i < 2; i++) {
 		assert_true(is_placed(m, pid, path));
 		assert_int_equal(m->n_objects, n + 1);
@@ -389,9 +396,15 @@ static void test_same_numbers(void **state)
 	}
 	assert_true(m->objects[n]->is_main);
 	assert_int_equal(theirs->entry.inode, m->objects[n]->entry.inode);
+	/* Nor does it matter that the other is a program whose file may change. */
+	theirs->life.is_copied_up = true;
+	assert_int_equal(code_map_tell_apart(m, at, &m->objects[n]->entry, pid, true), n);
+	/* What could neither be looked at nor opened is not ours. */
+	theirs->life = (struct file_life){0};
+	assert_int_equal(code_map_tell_apart(m, at, &m->objects[n]->entry, pid, true), n);
+	theirs->life = m->objects[n]->life;
+	theirs->life.device++;
 	/* A process with the one is not where the other is. */
-	assert_int_equal(code_map_add_space(m, &space), 0);
-	assert_int_equal(code_map_refresh_space(m, space, pid, &(bool){0}, NULL), 0);
 	assert_true(code_map_same_space(m, space, pid));
 	m->objects[n]->life.device += 2;
 	assert_false(code_map_same_space(m, space, pid));
@@ -399,8 +412,8 @@ static void test_same_numbers(void **state)
 	/* Of a mapping that has gone it is not known which it was. */
 	named = m->objects[n]->entry;
 	named.end += 4096;
-	assert_int_equal(code_map_tell_apart(m, n, &named, pid), n);
-	assert_int_equal(code_map_tell_apart(m, at, &named, pid), SIZE_MAX);
+	assert_int_equal(code_map_tell_apart(m, n, &named, pid, true), n);
+	assert_int_equal(code_map_tell_apart(m, at, &named, pid, true), SIZE_MAX);
 	/* What a user names has stat's numbers. */
 	named = m->objects[n]->entry;
 	named.start = named.end = 0;

@@ -15,14 +15,14 @@
 /* Time of one look for the files that are new to a process: they may be many, and slow. */
 #define LOOK_NS (10 * NSEC_PER_SEC)
 
-/* What an earlier refresh found out about the same mapping. */
-static const struct code_mapping *known(const struct code_space *s, const struct code_mapping *p)
+/* What an earlier refresh found out about a mapping in the same place. */
+static const struct code_mapping *before(const struct code_space *s, const struct code_mapping *p)
 {
 	size_t at = search_front(s->n, i, s->mappings[i].start < p->start);
 	const struct code_mapping *k = at < s->n ? &s->mappings[at] : NULL;
 
 	return k && !k->is_late && k->start == p->start && k->end == p->end &&
-			       k->offset == p->offset && k->object == p->object
+			       k->offset == p->offset && k->is_copy == p->is_copy
 		       ? k
 		       : NULL;
 }
@@ -35,20 +35,20 @@ static int place(struct code_map *m, const struct code_space *s, pid_t pid, stru
 {
 	struct code_object *o = m->objects[p->object];
 	_cleanup_elf_object_ struct elf_object *passing = NULL;
-	const struct code_mapping *k = known(s, p);
+	const struct code_mapping *k = before(s, p);
 	const struct elf_object *elf;
 	int r;
 
-	if (k) {
+	if (k && (entry ? code_object_is_at(m->objects[k->object], entry, pid)
+			: k->object == p->object)) {
 		*p = *k;
 		return 0;
 	}
 	p->is_late = clock_monotonic_ns() > until;
 	if (p->is_late)
 		return 0;
-	/* A program that goes on while its file is changed stays the program. */
-	if (entry && !(o->is_main && o->life.is_copied_up)) {
-		p->object = code_map_tell_apart(m, p->object, entry, pid);
+	if (entry) {
+		p->object = code_map_tell_apart(m, p->object, entry, pid, true);
 		if (p->object == SIZE_MAX)
 			return 0;
 		o = m->objects[p->object];
@@ -104,6 +104,7 @@ static int place_vdso(struct code_map *m, const struct code_space *s, pid_t pid,
 	int r;
 
 	*ret_placed = false;
+	*ret = (struct code_mapping){0};
 	if (!start)
 		return 0;
 	o = vdso(m, &ret->object);
@@ -160,9 +161,12 @@ static bool same(const struct code_space *s, const struct code_mapping *all, siz
 {
 	if (n != s->n)
 		return false;
-	for (size_t i = 0; i < n; i++)
-		if (!known(s, &all[i]))
+	for (size_t i = 0; i < n; i++) {
+		const struct code_mapping *k = before(s, &all[i]);
+
+		if (!k || k->object != all[i].object)
 			return false;
+	}
 	return true;
 }
 

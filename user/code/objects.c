@@ -43,7 +43,7 @@ static bool is_renumbered(const struct elf_object *elf)
 /* Is what was opened the file of the entry? Before Linux 6.8 a mapping of a user's overlay has the
  * numbers of the file below it, which is everybody's: what is opened through it must not become
  * that file. */
-static bool is_file_of(const struct elf_object *elf, const struct map_entry *entry)
+bool code_elf_is_mapped(const struct elf_object *elf, const struct map_entry *entry)
 {
 	_cleanup_free_ char *name = NULL;
 	struct statx state, as_mapped;
@@ -69,7 +69,11 @@ static bool is_file_of(const struct elf_object *elf, const struct map_entry *ent
 
 bool code_object_is(const struct code_object *o, const struct elf_object *elf)
 {
-	return is_file_of(elf, &o->entry);
+	struct statx x;
+
+	if (o->life.device)
+		return elf_object_look_at(elf, &x) == 0 && file_life_is_at(&o->life, &x);
+	return code_elf_is_mapped(elf, &o->entry);
 }
 
 int code_object_open(struct code_object *o, struct elf_object **ret, struct error *e)
@@ -119,55 +123,17 @@ static bool is_on_overlay(const struct elf_object *elf)
 
 int code_object_opened(struct code_object *o, const struct elf_object *elf, struct error *e)
 {
-	bool overlay = is_on_overlay(elf);
 	struct file_life life;
 	struct statx state;
 
-	/* With the numbers of the file below there can be several files that have them. */
-	if ((overlay && overlays_have_lower_numbers()) || elf_object_look_at(elf, &state) < 0)
+	if (elf_object_look_at(elf, &state) < 0)
 		return 0;
-	life = file_life(&state, overlay);
+	life = file_life(&state, is_on_overlay(elf));
 	if (!file_life_is_same(&o->life, &life))
 		return fail(e, EREMOTE, "%s: another file has its inode by now", o->entry.path);
-	if (!o->life.device)
+	if (!o->life.ns)
 		o->life = life;
 	return 0;
-}
-
-static bool has_life(const struct code_object *o, const struct statx *x)
-{
-	struct file_life life = file_life(x, o->life.is_copied_up);
-
-	return file_life_is_same(&o->life, &life);
-}
-
-/* What is open keeps its inode. */
-static bool is_held(const struct code_object *o)
-{
-	return o->elf && !elf_object_is_copy(o->elf);
-}
-
-/* Can another file have the same device and inode in mappings at the same time? Files of two
- * subvolumes of btrfs can, or of two layers of an overlay; stat has another device then. */
-static bool shares_numbers(const struct code_object *o)
-{
-	return o->life.device && o->life.device != makedev(o->entry.dev_major, o->entry.dev_minor);
-}
-
-static dev_t device_of(const struct statx *x)
-{
-	return makedev(x->stx_dev_major, x->stx_dev_minor);
-}
-
-bool code_object_is_at(const struct code_object *o, const struct map_entry *p, pid_t pid)
-{
-	struct statx now;
-	int r;
-
-	if (!code_object_same_inode(o, p) || !shares_numbers(o))
-		return code_object_same_inode(o, p);
-	r = map_entry_look_at(pid, p, &now);
-	return r == -EACCES || (r == 0 && o->life.device == device_of(&now));
 }
 
 void code_object_through(struct code_object *o, pid_t pid, const struct code_mapping *p)
@@ -265,55 +231,11 @@ struct code_object *code_object_add(struct code_map *m, const struct map_entry *
 	return o;
 }
 
-/* The number of a new object; SIZE_MAX: too many, or no memory. */
-static size_t add_found(struct code_map *m, const struct map_entry *p, pid_t pid)
-{
-	m->n_surplus += m->n_objects == CODE_MAX_OBJECTS;
-	return code_object_add(m, p, pid) ? m->n_objects - 1 : SIZE_MAX;
-}
-
-bool code_object_same_inode(const struct code_object *o, const struct map_entry *p)
-{
-	return o->entry.inode == p->inode && o->entry.dev_major == p->dev_major &&
-	       o->entry.dev_minor == p->dev_minor;
-}
-
-/* Does the process execute the file, by what stat says of both? */
-static bool executes(pid_t pid, const struct code_object *o)
-{
-	char link[PROC_PATH];
-	struct statx x;
-
-	proc_path(link, pid, "exe");
-	return pid && file_look_at(link, &x) == 0 && x.stx_ino == o->entry.inode &&
-	       x.stx_dev_major == o->entry.dev_major && x.stx_dev_minor == o->entry.dev_minor;
-}
-
-/* Some file systems (btrfs, overlays) give stat another device than the mapping, or another inode.
- * The name alone does not do: any user can have a file of any name in a namespace. */
-static bool same_by_name(const struct code_object *o, const struct map_entry *p, pid_t pid)
-{
-	struct statx now;
-	int r;
-
-	if ((o->mapped && p->end) || strcmp(o->entry.path, p->path) != 0)
-		return false;
-	if (o->is_main && !o->mapped)
-		return executes(pid, o) && (!o->elf || is_file_of(o->elf, p));
-	/* One of the two was named by the user, not found in a process. */
-	if (o->entry.inode != p->inode || (pid && o->pid))
-		return false;
-	if (!pid)
-		return !o->life.device || o->life.device == makedev(p->dev_major, p->dev_minor);
-	r = map_entry_look_at(pid, p, &now);
-	return r == -EACCES || (r == 0 && has_life(o, &now));
-}
-
 void code_object_name(struct code_map *m, struct code_object *o, const struct map_entry *p)
 {
 	char *path;
 
-	if (o->named_here || !map_entry_leads_here(p, o->life.device))
+	if (o->named_here || !map_entry_leads_here(p, &o->life))
 		return;
 	path = strdup(p->path);
 	if (!path)
@@ -339,151 +261,6 @@ void code_object_name(struct code_map *m, struct code_object *o, const struct ma
 	o->cuts = NULL;
 	o->n_cuts = 0;
 	m->remade = true;
-}
-
-size_t code_map_find_object(struct code_map *m, const struct map_entry *p, pid_t pid)
-{
-	size_t found = m->n_objects;
-
-	/* A library's mappings follow each other: the last object is the likely one. */
-	while (found > 0 && !code_object_same_inode(m->objects[found - 1], p))
-		found--;
-	for (size_t i = m->n_objects; !found && i > 0; i--)
-		found = same_by_name(m->objects[i - 1], p, pid) ? i : 0;
-	if (found) {
-		struct code_object *o = m->objects[found - 1];
-
-		if (!o->mapped && p->end) { /* from now on it is this file; another one of that
-					       name, in a container say, is not */
-			o->entry.inode = p->inode;
-			o->entry.dev_major = p->dev_major;
-			o->entry.dev_minor = p->dev_minor;
-			o->mapped = true;
-		}
-		return found - 1;
-	}
-	return add_found(m, p, pid);
-}
-
-size_t code_map_tell_apart(struct code_map *m, size_t at, const struct map_entry *p, pid_t pid)
-{
-	struct code_object *o = m->objects[at];
-	struct statx now;
-	int r;
-
-	if (!o->life.device || (is_held(o) && !shares_numbers(o)))
-		return at;
-	r = map_entry_look_at(pid, p, &now);
-	/* It has gone, with no time to say which of the files it was. */
-	if (r < 0 && r != -EACCES && p->end && shares_numbers(o))
-		return SIZE_MAX;
-	if (r < 0 || has_life(o, &now))
-		return at;
-	if (o->life.device == device_of(&now)) {
-		/* Who changes a file all the time must not fill the table. */
-		if (is_held(o) || m->n_objects == CODE_MAX_OBJECTS ||
-		    (o->life.is_copied_up && m->n_objects > CODE_MAX_OBJECTS / 2))
-			return at;
-		o->entry.inode = 0; /* no mapping of a file has it */
-	}
-	for (size_t i = m->n_objects; i > 0; i--)
-		if (code_object_same_inode(m->objects[i - 1], p) &&
-		    has_life(m->objects[i - 1], &now))
-			return i - 1;
-	return add_found(m, p, pid);
-}
-
-/* Is the file the one that the link libx.so.6, or libx.so, stands for: libx.so.6.0.30? A process
- * has mapped files, not links. */
-static bool is_version_of(const char *file, const char *name)
-{
-	size_t n = strlen(name);
-
-	return strstr(name, ".so") && !strncmp(file, name, n) && file[n] == '.' &&
-	       file[n + 1] >= '0' && strspn(file + n, ".0123456789") == strlen(file + n);
-}
-
-/* Is @path what libtool has made of the program @name, which itself is a script: .libs/NAME, or
- * .libs/lt-NAME? The rest of the path is not looked at.
- */
-static bool is_libtools(const char *path, const char *name)
-{
-	const char *folder = strstr(path, "/.libs/"),
-		   *base = folder ? folder + strlen("/.libs/") : NULL;
-
-	return base &&
-	       (!strcmp(base, name) || (!strncmp(base, "lt-", 3) && !strcmp(base + 3, name)));
-}
-
-/* Is it the file at the path @name, as a shell would find it from our working directory? */
-static bool is_at(const struct code_object *o, const char *name)
-{
-	_cleanup_free_ char *real = realpath(name, NULL);
-	const char *base = real ? strrchr(real, '/') : NULL;
-	struct stat st;
-
-	if (!base || !strcmp(o->entry.path, real))
-		return base;
-	/* By the name alone it may be another one's, in a container say. */
-	if (stat(real, &st) == 0 && st.st_ino == o->entry.inode &&
-	    (st.st_dev == o->life.device ||
-	     st.st_dev == makedev(o->entry.dev_major, o->entry.dev_minor)))
-		return true;
-	return !strncmp(o->entry.path, real, (size_t)(base - real)) &&
-	       !strncmp(o->entry.path + (base - real), "/.libs/", 7) &&
-	       is_libtools(o->entry.path + (base - real), base + 1);
-}
-
-bool code_object_called(const struct code_object *o, const char *name)
-{
-	const char *base = strrchr(o->entry.path, '/');
-
-	if (o->mapped && !o->entry.inode)
-		return false; /* its inode is another one's by now */
-	if (!strcmp(o->entry.path, name))
-		return true;
-	if (strchr(name, '/'))
-		return is_at(o, name);
-	return base && (!strcmp(base + 1, name) || is_version_of(base + 1, name) ||
-			is_libtools(o->entry.path, name));
-}
-
-int code_map_object(struct code_map *m, const char *name, const struct elf_object **ret,
-		    struct line_table **ret_lines, struct error *e)
-{
-	struct map_entry entry = {0};
-	struct code_object *o = NULL;
-	const struct elf_object *elf;
-	struct stat st;
-
-	for (size_t i = 0; !o && i < m->n_objects; i++)
-		if (code_object_called(m->objects[i], name))
-			o = m->objects[i];
-	if (!o && stat(name, &st) == 0 && S_ISREG(st.st_mode)) {
-		_cleanup_free_ char *path = realpath(name, NULL);
-
-		entry.path = path;
-		entry.dev_major = major(st.st_dev);
-		entry.dev_minor = minor(st.st_dev);
-		entry.inode = st.st_ino;
-		if (path) {
-			size_t i = code_map_find_object(m, &entry, 0);
-
-			o = i == SIZE_MAX ? NULL : m->objects[i];
-		}
-	}
-	if (!o)
-		return fail(e, ENOENT,
-			    "%s: no such executable or library in the program; give its file name "
-			    "or path",
-			    name);
-	elf = code_object_elf(o, e);
-	if (!elf)
-		return -ENOENT;
-	*ret = elf;
-	if (ret_lines)
-		*ret_lines = code_object_lines(o, NULL);
-	return 0;
 }
 
 bool code_object_by_function(const struct code_map *m, struct code_object *o)

@@ -78,8 +78,22 @@ bool code_kernel_has(const struct code_map *m, const char *name);
 size_t code_kernel_ranges(const struct code_map *m, const char *name, struct addr_range *ret,
 			  size_t max);
 
-/* objects.c: the object of a mapping, added if it is new; SIZE_MAX: too many, or no memory. */
+/* find.c: an object that has the device and inode of the mapping, or of the named file (@pid 0),
+ * added if there is none; SIZE_MAX: too many, or no memory. */
 size_t code_map_find_object(struct code_map *m, const struct map_entry *p, pid_t pid);
+/* The object of the file that @pid has mapped as @p says, where that of number @i has its device
+ * and inode. It is another one if those were given to another file, which can be while nobody has
+ * the first one open, or if two files have them at once. @goes_on: the process goes on to execute a
+ * program whose file is changed, it does not begin to. SIZE_MAX as code_map_find_object, or if it
+ * is mapped no longer and cannot be told. */
+size_t code_map_tell_apart(struct code_map *m, size_t i, const struct map_entry *p, pid_t pid,
+			   bool goes_on);
+/* Is what @pid has mapped as @p says the object's file? True if that cannot be told. */
+bool code_object_is_at(const struct code_object *o, const struct map_entry *p, pid_t pid);
+/* Is @name its path or its base name? */
+bool code_object_called(const struct code_object *o, const char *name);
+
+/* objects.c */
 /* One that is not there yet, in the map from then on. @pid: its path is to be opened through that
  * process's links; 0: as it is. NULL: too many, or no memory. */
 struct code_object *code_object_add(struct code_map *m, const struct map_entry *entry, pid_t pid);
@@ -101,19 +115,11 @@ void code_object_through(struct code_object *o, pid_t pid, const struct code_map
 void code_object_name(struct code_map *m, struct code_object *o, const struct map_entry *p);
 /* The file was opened as @elf. -EREMOTE: that is another one, which has its inode by now. */
 int code_object_opened(struct code_object *o, const struct elf_object *elf, struct error *e);
-/* The object of the file that @pid has mapped as @p says, where that of number @i has the same
- * device and inode. It is another one if those were given to another file, which can be while
- * nobody has the first one open, or if two files have them at once. SIZE_MAX as
- * code_map_find_object, or if it is mapped no longer and cannot be told. */
-size_t code_map_tell_apart(struct code_map *m, size_t i, const struct map_entry *p, pid_t pid);
-/* Is what @pid has mapped as @p says the object's file? True if that cannot be told. */
-bool code_object_is_at(const struct code_object *o, const struct map_entry *p, pid_t pid);
+/* Is what was opened the mapped file, by the mapping's numbers? */
+bool code_elf_is_mapped(const struct elf_object *elf, const struct map_entry *entry);
 /* Is what was opened the object's file? */
 bool code_object_is(const struct code_object *o, const struct elf_object *elf);
-bool code_object_same_inode(const struct code_object *o, const struct map_entry *p);
 struct line_table *code_object_lines(struct code_object *o, struct error *e);
-/* Is @name its path or its base name? */
-bool code_object_called(const struct code_object *o, const char *name);
 
 /* names.c: code_map_name and code_map_intervals of places, whether it is executed there or waited.
  */

@@ -197,7 +197,7 @@ int code_map_add_main(struct code_map *m, pid_t pid, struct error *e)
 	known = m->n_objects;
 	i = code_map_find_object(m, &entry, pid);
 	if (i != SIZE_MAX)
-		i = code_map_tell_apart(m, i, &entry, pid);
+		i = code_map_tell_apart(m, i, &entry, pid, false);
 	if (i == SIZE_MAX && m->n_objects < CODE_MAX_OBJECTS)
 		return fail(e, ESRCH, "process %d executes another program by now", (int)pid);
 	if (i == SIZE_MAX)
@@ -207,9 +207,11 @@ int code_map_add_main(struct code_map *m, pid_t pid, struct error *e)
 		return 0;
 	if (linked) {
 		(void)code_object_elf(o, NULL);
-	} else if (!o->elf_tried) {
+	} else if (!o->elf) {
 		struct error why = {0};
 
+		free(o->why);
+		o->why = NULL;
 		o->elf_tried = true;
 		r = open_executable(o, pid, link, &state, &why);
 		if (r < 0)

@@ -311,18 +311,14 @@ bool map_entry_is_file(const struct map_entry *m, const struct statx *state, con
 	return is_inode(state, m) || (state->stx_dev_major == 0 && name && is_called(name, m));
 }
 
-/* Does the kernel's @link lead to the mapped file? errno says why it cannot be followed. */
+/* Does the kernel's @link lead to the mapped file? Where stat has no device of a disk's, mappings
+ * can have other numbers. errno says why it cannot be followed. */
 static bool leads_to(const char *link, const struct map_entry *m)
 {
-	_cleanup_free_ char *target = malloc(PATH_MAX);
 	struct statx x;
-	ssize_t n;
 
-	if (!target || file_look_at(link, &x) < 0 || !S_ISREG(x.stx_mode))
-		return false;
-	n = readlink(link, target, PATH_MAX - 1);
-	target[n > 0 ? n : 0] = '\0';
-	return map_entry_is_file(m, &x, target);
+	return file_look_at(link, &x) == 0 && S_ISREG(x.stx_mode) &&
+	       (is_inode(&x, m) || !x.stx_dev_major);
 }
 
 static void range_link(char link[PROC_PATH], pid_t pid, const struct map_entry *m)
@@ -355,10 +351,9 @@ int map_entry_look_at(pid_t pid, const struct map_entry *m, struct statx *ret)
 
 	range_link(link, pid, m);
 	fd = open(link, O_PATH | O_CLOEXEC);
-	if (fd < 0 || file_look_at_open(fd, ret) < 0)
-		return errno == EPERM ? -EACCES : -errno;
-	/* Where stat shows no device of a disk's, that of the mapping is another one. */
-	return is_inode(ret, m) || (ret->stx_ino == m->inode && !ret->stx_dev_major) ? 0 : -ESTALE;
+	if (fd < 0)
+		return -errno;
+	return file_look_at_open(fd, ret) < 0 ? -ENODATA : 0;
 }
 
 /* Opens the path in our own mount namespace, without links, to look at. Looked up in the kernel's
@@ -378,20 +373,14 @@ static int open_cached(const char *path)
 	return fd;
 }
 
-bool map_entry_leads_here(const struct map_entry *m, dev_t device)
+bool map_entry_leads_here(const struct map_entry *m, const struct file_life *life)
 {
 	_cleanup_close_ int fd = open_cached(m->path);
-	struct file_mount mount;
 	struct statx x;
 
-	if (fd < 0 ||
-	    statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO | STATX_MNT_ID, &x) < 0)
+	if (fd < 0 || file_look_at_open(fd, &x) < 0)
 		return false;
-	if (device)
-		return x.stx_ino == m->inode && makedev(x.stx_dev_major, x.stx_dev_minor) == device;
-	return is_inode(&x, m) ||
-	       (!x.stx_dev_major && x.stx_ino == m->inode && overlays_have_lower_numbers() &&
-		file_mount_here(x.stx_mnt_id, &mount) == 0 && mount.is_overlay);
+	return life->device ? file_life_is_at(life, &x) : is_inode(&x, m);
 }
 
 int map_entry_open_path(pid_t pid, const struct map_entry *m, char **ret, struct error *e)

@@ -364,6 +364,7 @@ static uint64_t ns_of(const struct statx_timestamp *t)
 struct file_life file_life(const struct statx *x, bool is_copied_up)
 {
 	struct file_life life = {.device = makedev(x->stx_dev_major, x->stx_dev_minor),
+				 .inode = x->stx_ino,
 				 .is_copied_up = is_copied_up};
 
 	if (is_copied_up)
@@ -373,11 +374,16 @@ struct file_life file_life(const struct statx *x, bool is_copied_up)
 	return life;
 }
 
+bool file_life_is_at(const struct file_life *l, const struct statx *x)
+{
+	return l->inode == x->stx_ino && l->device == makedev(x->stx_dev_major, x->stx_dev_minor);
+}
+
 bool file_life_is_same(const struct file_life *a, const struct file_life *b)
 {
 	if (!a->device || !b->device)
 		return true;
-	if (a->device != b->device)
+	if (a->device != b->device || a->inode != b->inode)
 		return false;
 	return !a->ns || !b->ns || a->is_copied_up != b->is_copied_up ||
 	       (a->ns == b->ns && a->size == b->size);

@@ -52,17 +52,20 @@ int file_look_at(const char *path, struct statx *ret);
 /* The same of an open file, with size and times as well. */
 int file_look_at_open(int fd, struct statx *ret);
 bool file_is_same(const struct statx *a, const struct statx *b);
-/* Tells files apart that have had the same inode and device one after the other. */
+/* Which file it is, as stat says it. Two files that are there at once can have the same device and
+ * inode in mappings (subvolumes of btrfs), and one after the other also here. */
 struct file_life {
-	uint64_t ns;   /* when it was made; 0: its file system does not say */
-	uint64_t size; /* 0 unless @is_copied_up */
-	dev_t device;  /* as stat has it: two files that are there at once can have the same numbers
-			  in mappings (subvolumes of btrfs); 0: nothing is known */
+	dev_t device; /* 0: nothing is known of the file */
+	uint64_t inode;
+	uint64_t ns;	   /* when it was made; 0: that is not known */
+	uint64_t size;	   /* 0 unless @is_copied_up */
 	bool is_copied_up; /* on an overlay, where a write changes that: @ns and @size are of its
 			      data */
 };
 
 struct file_life file_life(const struct statx *x, bool is_copied_up);
+/* Has it the device and inode? */
+bool file_life_is_at(const struct file_life *l, const struct statx *x);
 /* Are they of one file? True if that cannot be told. */
 bool file_life_is_same(const struct file_life *a, const struct file_life *b);
 /* @path if that is the file which the link @link of /proc leads to, else @link: a path in a

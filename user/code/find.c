@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: BSD-2-Clause
+/* Which object a mapping belongs to, and which one a name stands for. Several files can have the
+ * device and inode that a mapping has; what stat says of the mapped file tells them apart. Who may
+ * not follow the kernel's links to mapped files has the numbers alone. */
+#include "code/private.h"
+
+#include "base/cleanup.h"
+#include "base/proc.h"
+#include "target/process.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+static bool has_numbers(const struct code_object *o, const struct map_entry *p)
+{
+	return o->entry.inode == p->inode && o->entry.dev_major == p->dev_major &&
+	       o->entry.dev_minor == p->dev_minor;
+}
+
+/* What is open keeps its inode. */
+static bool is_held(const struct code_object *o)
+{
+	return o->elf && !elf_object_is_copy(o->elf);
+}
+
+/* Can another file have the object's numbers at the same time? Files of two subvolumes of btrfs
+ * can, or of two layers of an overlay; stat has others then. */
+static bool shares_numbers(const struct code_object *o)
+{
+	return o->life.device &&
+	       (o->life.device != makedev(o->entry.dev_major, o->entry.dev_minor) ||
+		o->life.inode != o->entry.inode);
+}
+
+static bool has_life(const struct code_object *o, const struct statx *x)
+{
+	struct file_life life = file_life(x, o->life.is_copied_up);
+
+	return o->life.device && file_life_is_same(&o->life, &life);
+}
+
+bool code_object_is_at(const struct code_object *o, const struct map_entry *p, pid_t pid)
+{
+	struct statx now;
+	int r;
+
+	if (!has_numbers(o, p) || !shares_numbers(o))
+		return has_numbers(o, p);
+	r = map_entry_look_at(pid, p, &now);
+	return r == -EPERM || (r == 0 && file_life_is_at(&o->life, &now));
+}
+
+/* The number of a new object; SIZE_MAX: too many, or no memory. */
+static size_t add_found(struct code_map *m, const struct map_entry *p, pid_t pid)
+{
+	struct code_object *o = code_object_add(m, p, pid);
+	struct statx now;
+
+	if (!o) {
+		m->n_surplus += m->n_objects == CODE_MAX_OBJECTS;
+		return SIZE_MAX;
+	}
+	/* Also of what cannot be opened. What is not mapped has stat's numbers. */
+	if (!p->end)
+		o->life = (struct file_life){.device = makedev(p->dev_major, p->dev_minor),
+					     .inode = p->inode};
+	else if (map_entry_look_at(pid, p, &now) == 0)
+		o->life =
+			(struct file_life){.device = makedev(now.stx_dev_major, now.stx_dev_minor),
+					   .inode = now.stx_ino};
+	return m->n_objects - 1;
+}
+
+/* Does the process execute the file, by what stat says of both? */
+static bool executes(pid_t pid, const struct code_object *o)
+{
+	char link[PROC_PATH];
+	struct statx x;
+
+	proc_path(link, pid, "exe");
+	return pid && file_look_at(link, &x) == 0 && x.stx_ino == o->entry.inode &&
+	       x.stx_dev_major == o->entry.dev_major && x.stx_dev_minor == o->entry.dev_minor;
+}
+
+/* Some file systems (btrfs, overlays) give stat another device than the mapping, or another inode.
+ * The name alone does not do: any user can have a file of any name in a namespace. */
+static bool same_by_name(const struct code_object *o, const struct map_entry *p, pid_t pid)
+{
+	struct statx now;
+	int r;
+
+	/* One of the two was named by the user, or is executed and not mapped yet. */
+	if ((o->mapped && p->end) || strcmp(o->entry.path, p->path) != 0)
+		return false;
+	if (!p->end)
+		return o->life.device
+			       ? o->life.inode == p->inode &&
+					 o->life.device == makedev(p->dev_major, p->dev_minor)
+			       : o->entry.inode == p->inode;
+	r = map_entry_look_at(pid, p, &now);
+	if (r != -EPERM)
+		return r == 0 && has_life(o, &now);
+	return o->elf ? code_elf_is_mapped(o->elf, p) && (!o->is_main || executes(pid, o))
+		      : o->entry.inode == p->inode;
+}
+
+size_t code_map_find_object(struct code_map *m, const struct map_entry *p, pid_t pid)
+{
+	size_t found = m->n_objects;
+
+	/* A library's mappings follow each other: the last object is the likely one. */
+	while (found > 0 && !has_numbers(m->objects[found - 1], p))
+		found--;
+	for (size_t i = m->n_objects; !found && i > 0; i--)
+		found = same_by_name(m->objects[i - 1], p, pid) ? i : 0;
+	if (found) {
+		struct code_object *o = m->objects[found - 1];
+
+		if (!o->mapped && p->end) { /* from now on it is this file; another one of that
+					       name, in a container say, is not */
+			o->entry.inode = p->inode;
+			o->entry.dev_major = p->dev_major;
+			o->entry.dev_minor = p->dev_minor;
+			o->mapped = true;
+		}
+		return found - 1;
+	}
+	return add_found(m, p, pid);
+}
+
+size_t code_map_tell_apart(struct code_map *m, size_t at, const struct map_entry *p, pid_t pid,
+			   bool goes_on)
+{
+	struct code_object *o = m->objects[at];
+	struct statx now;
+	int r;
+
+	if (!p->end || (is_held(o) && o->life.device && !shares_numbers(o)))
+		return at;
+	r = map_entry_look_at(pid, p, &now);
+	if (r == -EPERM)
+		return at;
+	/* It is mapped no longer: nobody can say which of the files it was. */
+	if (r < 0)
+		return shares_numbers(o) ? SIZE_MAX : at;
+	if (o->life.device && file_life_is_at(&o->life, &now)) {
+		/* Who changes a file all the time must not fill the table. */
+		if (has_life(o, &now) || is_held(o) ||
+		    (goes_on && o->is_main && o->life.is_copied_up) ||
+		    m->n_objects == CODE_MAX_OBJECTS ||
+		    (o->life.is_copied_up && m->n_objects > CODE_MAX_OBJECTS / 2))
+			return at;
+		o->entry.inode = 0; /* no mapping of a file has it */
+	}
+	for (size_t i = m->n_objects; i > 0; i--)
+		if (has_numbers(m->objects[i - 1], p) && has_life(m->objects[i - 1], &now))
+			return i - 1;
+	return add_found(m, p, pid);
+}
+
+/* Is the file the one that the link libx.so.6, or libx.so, stands for: libx.so.6.0.30? A process
+ * has mapped files, not links. */
+static bool is_version_of(const char *file, const char *name)
+{
+	size_t n = strlen(name);
+
+	return strstr(name, ".so") && !strncmp(file, name, n) && file[n] == '.' &&
+	       file[n + 1] >= '0' && strspn(file + n, ".0123456789") == strlen(file + n);
+}
+
+/* Is @path what libtool has made of the program @name, which itself is a script: .libs/NAME, or
+ * .libs/lt-NAME? The rest of the path is not looked at.
+ */
+static bool is_libtools(const char *path, const char *name)
+{
+	const char *folder = strstr(path, "/.libs/"),
+		   *base = folder ? folder + strlen("/.libs/") : NULL;
+
+	return base &&
+	       (!strcmp(base, name) || (!strncmp(base, "lt-", 3) && !strcmp(base + 3, name)));
+}
+
+/* Is it the file at the path @name, as a shell would find it from our working directory? */
+static bool is_at(const struct code_object *o, const char *name)
+{
+	_cleanup_free_ char *real = realpath(name, NULL);
+	const char *base = real ? strrchr(real, '/') : NULL;
+	struct stat st;
+
+	if (!base || !strcmp(o->entry.path, real))
+		return base;
+	/* By the name alone it may be another one's, in a container say. */
+	if (stat(real, &st) == 0 &&
+	    st.st_ino == (o->life.device ? o->life.inode : o->entry.inode) &&
+	    st.st_dev == (o->life.device ? o->life.device
+					 : makedev(o->entry.dev_major, o->entry.dev_minor)))
+		return true;
+	return !strncmp(o->entry.path, real, (size_t)(base - real)) &&
+	       !strncmp(o->entry.path + (base - real), "/.libs/", 7) &&
+	       is_libtools(o->entry.path + (base - real), base + 1);
+}
+
+bool code_object_called(const struct code_object *o, const char *name)
+{
+	const char *base = strrchr(o->entry.path, '/');
+
+	if (o->mapped && !o->entry.inode)
+		return false; /* its inode is another one's by now */
+	if (!strcmp(o->entry.path, name))
+		return true;
+	if (strchr(name, '/'))
+		return is_at(o, name);
+	return base && (!strcmp(base + 1, name) || is_version_of(base + 1, name) ||
+			is_libtools(o->entry.path, name));
+}
+
+int code_map_object(struct code_map *m, const char *name, const struct elf_object **ret,
+		    struct line_table **ret_lines, struct error *e)
+{
+	struct map_entry entry = {0};
+	struct code_object *o = NULL;
+	const struct elf_object *elf;
+	struct stat st;
+
+	for (size_t i = 0; !o && i < m->n_objects; i++)
+		if (code_object_called(m->objects[i], name))
+			o = m->objects[i];
+	if (!o && stat(name, &st) == 0 && S_ISREG(st.st_mode)) {
+		_cleanup_free_ char *path = realpath(name, NULL);
+
+		entry.path = path;
+		entry.dev_major = major(st.st_dev);
+		entry.dev_minor = minor(st.st_dev);
+		entry.inode = st.st_ino;
+		if (path) {
+			size_t i = code_map_find_object(m, &entry, 0);
+
+			o = i == SIZE_MAX ? NULL : m->objects[i];
+		}
+	}
+	if (!o)
+		return fail(e, ENOENT,
+			    "%s: no such executable or library in the program; give its file name "
+			    "or path",
+			    name);
+	elf = code_object_elf(o, e);
+	if (!elf)
+		return -ENOENT;
+	*ret = elf;
+	if (ret_lines)
+		*ret_lines = code_object_lines(o, NULL);
+	return 0;
+}
