@@ -356,6 +356,33 @@ static void test_inode_again(void **state)
 	code_map_close(m);
 }
 
+/* What is no program is known as well: its inode can be given to one. */
+static void test_no_program(void **state)
+{
+	char path[] = "/tmp/code_map_XXXXXX", page[4096] = {0};
+	struct code_map *m = open_map(&(struct code_scope){0});
+	int fd = mkstemp(path);
+	struct statx x;
+	size_t at;
+	void *p;
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, page, sizeof(page)), sizeof(page));
+	p = mmap(NULL, sizeof(page), PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+	assert_true(p != MAP_FAILED);
+	assert_int_equal(file_look_at_open(fd, &x), 0);
+	assert_false(is_placed(m, getpid(), path));
+	at = find(m, path);
+	assert_true(at < m->n_objects);
+	if (geteuid() == 0)
+		assert_true(file_life_is_of(&m->objects[at]->life, &x));
+	assert_int_equal(munmap(p, sizeof(page)), 0);
+	(void)close(fd);
+	(void)unlink(path);
+	code_map_close(m);
+}
+
 /* Two files that are there at once have the same numbers in mappings: each is an object, also while
  * the other is open. stat's device says which. */
 static void test_same_numbers(void **state)
@@ -396,12 +423,9 @@ static void test_same_numbers(void **state)
 	}
 	assert_true(m->objects[n]->is_main);
 	assert_int_equal(theirs->entry.inode, m->objects[n]->entry.inode);
-	/* Nor does it matter that the other is a program whose file may change. */
-	theirs->life.is_copied_up = true;
-	assert_int_equal(code_map_tell_apart(m, at, &m->objects[n]->entry, pid, true), n);
 	/* What could neither be looked at nor opened is not ours. */
 	theirs->life = (struct file_life){0};
-	assert_int_equal(code_map_tell_apart(m, at, &m->objects[n]->entry, pid, true), n);
+	assert_int_equal(code_map_tell_apart(m, at, &m->objects[n]->entry, pid), n);
 	theirs->life = m->objects[n]->life;
 	theirs->life.device++;
 	/* A process with the one is not where the other is. */
@@ -412,8 +436,8 @@ static void test_same_numbers(void **state)
 	/* Of a mapping that has gone it is not known which it was. */
 	named = m->objects[n]->entry;
 	named.end += 4096;
-	assert_int_equal(code_map_tell_apart(m, n, &named, pid, true), n);
-	assert_int_equal(code_map_tell_apart(m, at, &named, pid, true), SIZE_MAX);
+	assert_int_equal(code_map_tell_apart(m, n, &named, pid), n);
+	assert_int_equal(code_map_tell_apart(m, at, &named, pid), SIZE_MAX);
 	/* What a user names has stat's numbers. */
 	named = m->objects[n]->entry;
 	named.start = named.end = 0;
@@ -520,6 +544,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(test_main_seen_late),
 
 		cmocka_unit_test(test_inode_again),
+		cmocka_unit_test(test_no_program),
 		cmocka_unit_test(test_same_numbers),
 		cmocka_unit_test(test_ends_when_looked_at),
 		cmocka_unit_test(test_named_by_a_user),

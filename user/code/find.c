@@ -14,6 +14,12 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+/* Its inode has been given to another file. */
+static bool is_over(const struct code_object *o)
+{
+	return o->mapped && !o->entry.inode;
+}
+
 static bool has_numbers(const struct code_object *o, const struct map_entry *p)
 {
 	return o->entry.inode == p->inode && o->entry.dev_major == p->dev_major &&
@@ -35,13 +41,6 @@ static bool shares_numbers(const struct code_object *o)
 		o->life.inode != o->entry.inode);
 }
 
-static bool has_life(const struct code_object *o, const struct statx *x)
-{
-	struct file_life life = file_life(x, o->life.is_copied_up);
-
-	return o->life.device && file_life_is_same(&o->life, &life);
-}
-
 bool code_object_is_at(const struct code_object *o, const struct map_entry *p, pid_t pid)
 {
 	struct statx now;
@@ -53,24 +52,33 @@ bool code_object_is_at(const struct code_object *o, const struct map_entry *p, p
 	return r == -EPERM || (r == 0 && file_life_is_at(&o->life, &now));
 }
 
+/* What stat says of the file that @pid has mapped. */
+struct look {
+	int err; /* as of map_entry_look_at */
+	struct statx state;
+};
+
+static struct look look_at(pid_t pid, const struct map_entry *p)
+{
+	struct look l;
+
+	l.err = p->end ? map_entry_look_at(pid, p, &l.state) : -ENOENT;
+	return l;
+}
+
 /* The number of a new object; SIZE_MAX: too many, or no memory. */
-static size_t add_found(struct code_map *m, const struct map_entry *p, pid_t pid)
+static size_t add_found(struct code_map *m, const struct map_entry *p, pid_t pid,
+			const struct look *l)
 {
 	struct code_object *o = code_object_add(m, p, pid);
-	struct statx now;
 
 	if (!o) {
 		m->n_surplus += m->n_objects == CODE_MAX_OBJECTS;
 		return SIZE_MAX;
 	}
-	/* Also of what cannot be opened. What is not mapped has stat's numbers. */
-	if (!p->end)
-		o->life = (struct file_life){.device = makedev(p->dev_major, p->dev_minor),
-					     .inode = p->inode};
-	else if (map_entry_look_at(pid, p, &now) == 0)
-		o->life =
-			(struct file_life){.device = makedev(now.stx_dev_major, now.stx_dev_minor),
-					   .inode = now.stx_ino};
+	/* Also of what cannot be opened. */
+	if (l->err == 0)
+		o->life = file_life(&l->state);
 	return m->n_objects - 1;
 }
 
@@ -85,37 +93,43 @@ static bool executes(pid_t pid, const struct code_object *o)
 	       x.stx_dev_major == o->entry.dev_major && x.stx_dev_minor == o->entry.dev_minor;
 }
 
-/* Some file systems (btrfs, overlays) give stat another device than the mapping, or another inode.
- * The name alone does not do: any user can have a file of any name in a namespace. */
-static bool same_by_name(const struct code_object *o, const struct map_entry *p, pid_t pid)
+/* Is it the object of a file that was named by the user, or is executed and was not mapped yet, or
+ * is it asked for by such a name? Mappings can have other numbers. The name alone does not do: any
+ * user can have a file of any name in a namespace. */
+static bool same_by_name(const struct code_object *o, const struct map_entry *p, pid_t pid,
+			 const struct look *l)
 {
-	struct statx now;
-	int r;
-
-	/* One of the two was named by the user, or is executed and not mapped yet. */
 	if ((o->mapped && p->end) || strcmp(o->entry.path, p->path) != 0)
 		return false;
 	if (!p->end)
-		return o->life.device
-			       ? o->life.inode == p->inode &&
-					 o->life.device == makedev(p->dev_major, p->dev_minor)
-			       : o->entry.inode == p->inode;
-	r = map_entry_look_at(pid, p, &now);
-	if (r != -EPERM)
-		return r == 0 && has_life(o, &now);
+		return !o->life.device && o->entry.inode == p->inode;
+	if (l->err != -EPERM)
+		return l->err == 0 && file_life_is_of(&o->life, &l->state);
 	return o->elf ? code_elf_is_mapped(o->elf, p) && (!o->is_main || executes(pid, o))
 		      : o->entry.inode == p->inode;
+}
+
+/* What is not mapped has stat's numbers. */
+static bool has_numbers_of(const struct code_object *o, const struct map_entry *p)
+{
+	if (p->end || !o->life.device)
+		return has_numbers(o, p);
+	return o->life.inode == p->inode && o->life.device == makedev(p->dev_major, p->dev_minor) &&
+	       !is_over(o);
 }
 
 size_t code_map_find_object(struct code_map *m, const struct map_entry *p, pid_t pid)
 {
 	size_t found = m->n_objects;
+	struct look l;
 
 	/* A library's mappings follow each other: the last object is the likely one. */
-	while (found > 0 && !has_numbers(m->objects[found - 1], p))
+	while (found > 0 && !has_numbers_of(m->objects[found - 1], p))
 		found--;
+	if (!found)
+		l = look_at(pid, p);
 	for (size_t i = m->n_objects; !found && i > 0; i--)
-		found = same_by_name(m->objects[i - 1], p, pid) ? i : 0;
+		found = same_by_name(m->objects[i - 1], p, pid, &l) ? i : 0;
 	if (found) {
 		struct code_object *o = m->objects[found - 1];
 
@@ -128,37 +142,34 @@ size_t code_map_find_object(struct code_map *m, const struct map_entry *p, pid_t
 		}
 		return found - 1;
 	}
-	return add_found(m, p, pid);
+	return add_found(m, p, pid, &l);
 }
 
-size_t code_map_tell_apart(struct code_map *m, size_t at, const struct map_entry *p, pid_t pid,
-			   bool goes_on)
+size_t code_map_tell_apart(struct code_map *m, size_t at, const struct map_entry *p, pid_t pid)
 {
 	struct code_object *o = m->objects[at];
-	struct statx now;
-	int r;
+	struct look l;
 
 	if (!p->end || (is_held(o) && o->life.device && !shares_numbers(o)))
 		return at;
-	r = map_entry_look_at(pid, p, &now);
-	if (r == -EPERM)
+	l = look_at(pid, p);
+	if (l.err == -EPERM)
 		return at;
 	/* It is mapped no longer: nobody can say which of the files it was. */
-	if (r < 0)
+	if (l.err < 0)
 		return shares_numbers(o) ? SIZE_MAX : at;
-	if (o->life.device && file_life_is_at(&o->life, &now)) {
-		/* Who changes a file all the time must not fill the table. */
-		if (has_life(o, &now) || is_held(o) ||
-		    (goes_on && o->is_main && o->life.is_copied_up) ||
-		    m->n_objects == CODE_MAX_OBJECTS ||
-		    (o->life.is_copied_up && m->n_objects > CODE_MAX_OBJECTS / 2))
+	if (file_life_is_of(&o->life, &l.state))
+		return at;
+	if (file_life_is_at(&o->life, &l.state)) {
+		if (is_held(o) || m->n_objects == CODE_MAX_OBJECTS)
 			return at;
 		o->entry.inode = 0; /* no mapping of a file has it */
 	}
 	for (size_t i = m->n_objects; i > 0; i--)
-		if (has_numbers(m->objects[i - 1], p) && has_life(m->objects[i - 1], &now))
+		if (has_numbers(m->objects[i - 1], p) &&
+		    file_life_is_of(&m->objects[i - 1]->life, &l.state))
 			return i - 1;
-	return add_found(m, p, pid);
+	return add_found(m, p, pid, &l);
 }
 
 /* Is the file the one that the link libx.so.6, or libx.so, stands for: libx.so.6.0.30? A process
@@ -207,8 +218,8 @@ bool code_object_called(const struct code_object *o, const char *name)
 {
 	const char *base = strrchr(o->entry.path, '/');
 
-	if (o->mapped && !o->entry.inode)
-		return false; /* its inode is another one's by now */
+	if (is_over(o))
+		return false;
 	if (!strcmp(o->entry.path, name))
 		return true;
 	if (strchr(name, '/'))

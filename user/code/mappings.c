@@ -48,7 +48,7 @@ static int place(struct code_map *m, const struct code_space *s, pid_t pid, stru
 	if (p->is_late)
 		return 0;
 	if (entry) {
-		p->object = code_map_tell_apart(m, p->object, entry, pid, true);
+		p->object = code_map_tell_apart(m, p->object, entry, pid);
 		if (p->object == SIZE_MAX)
 			return 0;
 		o = m->objects[p->object];

@@ -110,30 +110,17 @@ int code_object_open(struct code_object *o, struct elf_object **ret, struct erro
 	return r;
 }
 
-static bool is_on_overlay(const struct elf_object *elf)
-{
-	struct statfs fs;
-	dev_t mounted;
-
-	/* The file systems whose mounts are known answer at once. */
-	return elf_object_is_copy(elf) ||
-	       (elf_object_mounted_on(elf, &mounted) && fstatfs(elf_object_fd(elf), &fs) == 0 &&
-		fs.f_type == OVERLAYFS_SUPER_MAGIC);
-}
-
 int code_object_opened(struct code_object *o, const struct elf_object *elf, struct error *e)
 {
-	struct file_life life;
 	struct statx state;
 
 	if (elf_object_look_at(elf, &state) < 0)
 		return 0;
-	life = file_life(&state, is_on_overlay(elf));
-	if (!file_life_is_same(&o->life, &life))
-		return fail(e, EREMOTE, "%s: another file has its inode by now", o->entry.path);
-	if (!o->life.ns)
-		o->life = life;
-	return 0;
+	if (!o->life.device)
+		o->life = file_life(&state);
+	return file_life_is_of(&o->life, &state)
+		       ? 0
+		       : fail(e, EREMOTE, "%s: another file has its inode by now", o->entry.path);
 }
 
 void code_object_through(struct code_object *o, pid_t pid, const struct code_mapping *p)

@@ -83,11 +83,9 @@ size_t code_kernel_ranges(const struct code_map *m, const char *name, struct add
 size_t code_map_find_object(struct code_map *m, const struct map_entry *p, pid_t pid);
 /* The object of the file that @pid has mapped as @p says, where that of number @i has its device
  * and inode. It is another one if those were given to another file, which can be while nobody has
- * the first one open, or if two files have them at once. @goes_on: the process goes on to execute a
- * program whose file is changed, it does not begin to. SIZE_MAX as code_map_find_object, or if it
+ * the first one open, or if two files have them at once. SIZE_MAX as code_map_find_object, or if it
  * is mapped no longer and cannot be told. */
-size_t code_map_tell_apart(struct code_map *m, size_t i, const struct map_entry *p, pid_t pid,
-			   bool goes_on);
+size_t code_map_tell_apart(struct code_map *m, size_t i, const struct map_entry *p, pid_t pid);
 /* Is what @pid has mapped as @p says the object's file? True if that cannot be told. */
 bool code_object_is_at(const struct code_object *o, const struct map_entry *p, pid_t pid);
 /* Is @name its path or its base name? */

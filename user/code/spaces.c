@@ -197,7 +197,7 @@ int code_map_add_main(struct code_map *m, pid_t pid, struct error *e)
 	known = m->n_objects;
 	i = code_map_find_object(m, &entry, pid);
 	if (i != SIZE_MAX)
-		i = code_map_tell_apart(m, i, &entry, pid, false);
+		i = code_map_tell_apart(m, i, &entry, pid);
 	if (i == SIZE_MAX && m->n_objects < CODE_MAX_OBJECTS)
 		return fail(e, ESRCH, "process %d executes another program by now", (int)pid);
 	if (i == SIZE_MAX)

@@ -356,21 +356,13 @@ int file_look_at_open(int fd, struct statx *ret)
 		     ret);
 }
 
-static uint64_t ns_of(const struct statx_timestamp *t)
-{
-	return (uint64_t)t->tv_sec * NSEC_PER_SEC + t->tv_nsec;
-}
-
-struct file_life file_life(const struct statx *x, bool is_copied_up)
+struct file_life file_life(const struct statx *x)
 {
 	struct file_life life = {.device = makedev(x->stx_dev_major, x->stx_dev_minor),
-				 .inode = x->stx_ino,
-				 .is_copied_up = is_copied_up};
+				 .inode = x->stx_ino};
 
-	if (is_copied_up)
-		life.size = x->stx_size;
-	if (is_copied_up || x->stx_mask & STATX_BTIME)
-		life.ns = ns_of(is_copied_up ? &x->stx_mtime : &x->stx_btime);
+	if (x->stx_mask & STATX_BTIME)
+		life.ns = (uint64_t)x->stx_btime.tv_sec * NSEC_PER_SEC + x->stx_btime.tv_nsec;
 	return life;
 }
 
@@ -379,14 +371,9 @@ bool file_life_is_at(const struct file_life *l, const struct statx *x)
 	return l->inode == x->stx_ino && l->device == makedev(x->stx_dev_major, x->stx_dev_minor);
 }
 
-bool file_life_is_same(const struct file_life *a, const struct file_life *b)
+bool file_life_is_of(const struct file_life *l, const struct statx *x)
 {
-	if (!a->device || !b->device)
-		return true;
-	if (a->device != b->device || a->inode != b->inode)
-		return false;
-	return !a->ns || !b->ns || a->is_copied_up != b->is_copied_up ||
-	       (a->ns == b->ns && a->size == b->size);
+	return file_life_is_at(l, x) && l->ns == file_life(x).ns;
 }
 
 bool file_is_same(const struct statx *a, const struct statx *b)

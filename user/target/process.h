@@ -53,21 +53,19 @@ int file_look_at(const char *path, struct statx *ret);
 int file_look_at_open(int fd, struct statx *ret);
 bool file_is_same(const struct statx *a, const struct statx *b);
 /* Which file it is, as stat says it. Two files that are there at once can have the same device and
- * inode in mappings (subvolumes of btrfs), and one after the other also here. */
+ * inode in mappings (subvolumes of btrfs), and one after the other can have them here as well, but
+ * for the time. */
 struct file_life {
 	dev_t device; /* 0: nothing is known of the file */
 	uint64_t inode;
-	uint64_t ns;	   /* when it was made; 0: that is not known */
-	uint64_t size;	   /* 0 unless @is_copied_up */
-	bool is_copied_up; /* on an overlay, where a write changes that: @ns and @size are of its
-			      data */
+	uint64_t ns; /* when it was made, which nobody can choose; 0: that is not known */
 };
 
-struct file_life file_life(const struct statx *x, bool is_copied_up);
+struct file_life file_life(const struct statx *x);
 /* Has it the device and inode? */
 bool file_life_is_at(const struct file_life *l, const struct statx *x);
-/* Are they of one file? True if that cannot be told. */
-bool file_life_is_same(const struct file_life *a, const struct file_life *b);
+/* Is it known to be that file's? */
+bool file_life_is_of(const struct file_life *l, const struct statx *x);
 /* @path if that is the file which the link @link of /proc leads to, else @link: a path in a
  * process's own mount namespace says nothing about what is there in ours. */
 const char *process_file_path(const char *path, const char *link);
