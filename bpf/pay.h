@@ -272,8 +272,9 @@ static __always_inline bool pay_signalled(struct thread *t, u64 now)
 }
 
 /* In the debtor's context, on its way back to user mode. Returns whether it was held for a whole
- * slice and owes more. */
-static __always_inline bool pay_now(struct task_struct *task, struct thread *t)
+ * slice and owes more. A function of its own: in the chain of callbacks below, each of which the
+ * verifier adds to the stack where it does not see that it is asynchronous, it is there once. */
+static __noinline bool pay_now(struct task_struct *task, struct thread *t)
 {
 	struct abi_totals *sum = totals_here();
 	u64 epoch = *(volatile u64 *)&control.epoch, now;
