@@ -115,39 +115,39 @@ static void finds_layouts(void **state)
 {
 	static const struct inject_layout known[] = {
 		{.blob = 0x1000, .end = 0x3000, .slots = 0x9000},
-		{.blob = 0x7f0000010000, .end = 0x7f0000013000, .slots = 0x7f0000020000},
+		{.blob = 0x60010000, .end = 0x60013000, .slots = 0x60020000},
 	};
-	static const char ours[] =
-		"55500000-55501000 r-xp 00000000 fe:00 1 /bin/x\n"
-		"7f0000010000-7f0000011000 r-xp 00000000 00:00 0 \n"
-		"7f0000020000-7f0000121000 rw-s 00000000 00:10 5   anon_inode:bpf-map\n";
+	static const char ours[] = "55500000-55501000 r-xp 00000000 fe:00 1 /bin/x\n"
+				   "60010000-60011000 r-xp 00000000 00:00 0 \n"
+				   "60020000-60121000 rw-s 00000000 00:10 5   anon_inode:bpf-map\n";
 	static const char *const others[] = {
 		"",
 		"\n\n",
 		/* the code alone, the slots alone */
-		"7f0000010000-7f0000011000 r-xp 00000000 00:00 0 \n",
-		"7f0000020000-7f0000121000 rw-s 00000000 00:10 5   anon_inode:bpf-map\n",
+		"60010000-60011000 r-xp 00000000 00:00 0 \n",
+		"60020000-60121000 rw-s 00000000 00:10 5   anon_inode:bpf-map\n",
 		/* of two different ones */
-		"1000-2000 r-xp 00000000 00:00 0 \n7f0000020000-7f0000121000 rw-s 00000000 00:10 5 "
+		"1000-2000 r-xp 00000000 00:00 0 \n60020000-60121000 rw-s 00000000 00:10 5 "
 		"  anon_inode:bpf-map\n",
 		/* something else has come there */
-		"7f0000010000-7f0000011000 rw-p 00000000 00:00 0 \n7f0000020000-7f0000121000 rw-s "
+		"60010000-60011000 rw-p 00000000 00:00 0 \n60020000-60121000 rw-s "
 		"00000000 00:10 5   anon_inode:bpf-map\n",
-		"7f0000010000-7f0000011000 r-xp 00000000 00:00 0 \n7f0000020000-7f0000121000 rw-s "
+		"60010000-60011000 r-xp 00000000 00:00 0 \n60020000-60121000 rw-s "
 		"00000000 00:10 5   /dev/shm/x\n",
-		("7f0000010000-7f0000011000 r-xp 00000000 00:00 0 \n7f0000020000-7f0000121000 rw-s "
+		("60010000-60011000 r-xp 00000000 00:00 0 \n60020000-60121000 rw-s "
 		 "00000000 00:10 5   /x\n"
-		 "7f0000200000-7f0000301000 rw-s 00000000 00:10 5   anon_inode:bpf-map\n"),
+		 "60200000-60301000 rw-s 00000000 00:10 5   anon_inode:bpf-map\n"),
 		/* files that are called so */
-		"7f0000010000-7f0000011000 r-xp 00000000 00:00 0 \n7f0000020000-7f0000121000 rw-s "
+		"60010000-60011000 r-xp 00000000 00:00 0 \n60020000-60121000 rw-s "
 		"00000000 00:10 5   /tmp/anon_inode:bpf-map\n",
-		"7f0000010000-7f0000011000 r-xp 00000000 00:00 0 \n7f0000020000-7f0000121000 rw-s "
+		"60010000-60011000 r-xp 00000000 00:00 0 \n60020000-60121000 rw-s "
 		"00000000 00:10 5   /tmp/x anon_inode:bpf-map\n",
-		"7f0000010000-7f0000011000 r-xp 00000000 00:00 0 \n7f0000020000-7f0000121000 rw-s "
+		"60010000-60011000 r-xp 00000000 00:00 0 \n60020000-60121000 rw-s "
 		"00000000 00:10 5   anon_inode:bpf-map (deleted)\n",
-		"7f0000010000-",
+		"60010000-",
 	};
 
+	/* A low address, where neither the kernel nor a sanitizer has put anything. */
 	struct shim_blob *blob =
 		mmap((void *)(uintptr_t)known[1].blob, 4096, PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
