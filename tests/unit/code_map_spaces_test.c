@@ -438,6 +438,13 @@ static void test_same_numbers(void **state)
 	named.end += 4096;
 	assert_int_equal(code_map_tell_apart(m, n, &named, pid), n);
 	assert_int_equal(code_map_tell_apart(m, at, &named, pid), SIZE_MAX);
+	/* One that was named and is not mapped yet has other numbers, and is found all the same. */
+	named = m->objects[n]->entry;
+	m->objects[n]->mapped = false;
+	m->objects[n]->entry.dev_minor++;
+	assert_int_equal(code_map_tell_apart(m, at, &named, pid), n);
+	assert_true(m->objects[n]->mapped);
+	assert_int_equal(m->objects[n]->entry.dev_minor, named.dev_minor);
 	/* What a user names has stat's numbers. */
 	named = m->objects[n]->entry;
 	named.start = named.end = 0;

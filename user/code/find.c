@@ -32,6 +32,15 @@ static bool is_held(const struct code_object *o)
 	return o->elf && !elf_object_is_copy(o->elf);
 }
 
+/* Is it the object's file? A copy is of a mount of a user's, which can go; its device is given to
+ * another one then, and where no time tells them apart the copy would be that one's. */
+static bool is_its_file(const struct code_object *o, const struct statx *x)
+{
+	if (o->elf && elf_object_is_copy(o->elf) && o->life.ns != file_life(x).ns)
+		return false;
+	return file_life_is_of(&o->life, x);
+}
+
 /* Can another file have the object's numbers at the same time? Files of two subvolumes of btrfs
  * can, or of two layers of an overlay; stat has others then. */
 static bool shares_numbers(const struct code_object *o)
@@ -104,7 +113,7 @@ static bool same_by_name(const struct code_object *o, const struct map_entry *p,
 	if (!p->end)
 		return !o->life.device && o->entry.inode == p->inode;
 	if (l->err != -EPERM)
-		return l->err == 0 && file_life_is_of(&o->life, &l->state);
+		return l->err == 0 && is_its_file(o, &l->state);
 	return o->elf ? code_elf_is_mapped(o->elf, p) && (!o->is_main || executes(pid, o))
 		      : o->entry.inode == p->inode;
 }
@@ -116,6 +125,18 @@ static bool has_numbers_of(const struct code_object *o, const struct map_entry *
 		return has_numbers(o, p);
 	return o->life.inode == p->inode && o->life.device == makedev(p->dev_major, p->dev_minor) &&
 	       !is_over(o);
+}
+
+/* From now on the object is the file of the mapping; another one of its name, in a container say,
+ * is not. */
+static void map_as(struct code_object *o, const struct map_entry *p)
+{
+	if (o->mapped || !p->end)
+		return;
+	o->entry.inode = p->inode;
+	o->entry.dev_major = p->dev_major;
+	o->entry.dev_minor = p->dev_minor;
+	o->mapped = true;
 }
 
 size_t code_map_find_object(struct code_map *m, const struct map_entry *p, pid_t pid)
@@ -131,15 +152,7 @@ size_t code_map_find_object(struct code_map *m, const struct map_entry *p, pid_t
 	for (size_t i = m->n_objects; !found && i > 0; i--)
 		found = same_by_name(m->objects[i - 1], p, pid, &l) ? i : 0;
 	if (found) {
-		struct code_object *o = m->objects[found - 1];
-
-		if (!o->mapped && p->end) { /* from now on it is this file; another one of that
-					       name, in a container say, is not */
-			o->entry.inode = p->inode;
-			o->entry.dev_major = p->dev_major;
-			o->entry.dev_minor = p->dev_minor;
-			o->mapped = true;
-		}
+		map_as(m->objects[found - 1], p);
 		return found - 1;
 	}
 	return add_found(m, p, pid, &l);
@@ -155,20 +168,27 @@ size_t code_map_tell_apart(struct code_map *m, size_t at, const struct map_entry
 	l = look_at(pid, p);
 	if (l.err == -EPERM)
 		return at;
+	if (l.err == -ENODATA && !shares_numbers(o))
+		return at;
 	/* It is mapped no longer: nobody can say which of the files it was. */
 	if (l.err < 0)
-		return shares_numbers(o) ? SIZE_MAX : at;
-	if (file_life_is_of(&o->life, &l.state))
+		return SIZE_MAX;
+	if (is_its_file(o, &l.state))
 		return at;
 	if (file_life_is_at(&o->life, &l.state)) {
-		if (is_held(o) || m->n_objects == CODE_MAX_OBJECTS)
+		if (is_held(o))
 			return at;
 		o->entry.inode = 0; /* no mapping of a file has it */
 	}
-	for (size_t i = m->n_objects; i > 0; i--)
-		if (has_numbers(m->objects[i - 1], p) &&
-		    file_life_is_of(&m->objects[i - 1]->life, &l.state))
+	for (size_t i = m->n_objects; i > 0; i--) {
+		struct code_object *x = m->objects[i - 1];
+
+		/* What is not mapped yet has no mapping's numbers. */
+		if ((has_numbers(x, p) || !x->mapped) && is_its_file(x, &l.state)) {
+			map_as(x, p);
 			return i - 1;
+		}
+	}
 	return add_found(m, p, pid, &l);
 }
 

@@ -116,11 +116,11 @@ int code_object_opened(struct code_object *o, const struct elf_object *elf, stru
 
 	if (elf_object_look_at(elf, &state) < 0)
 		return 0;
-	if (!o->life.device)
+	if (o->life.device && !file_life_is_of(&o->life, &state))
+		return fail(e, EREMOTE, "%s: another file has its inode by now", o->entry.path);
+	if (!o->life.ns)
 		o->life = file_life(&state);
-	return file_life_is_of(&o->life, &state)
-		       ? 0
-		       : fail(e, EREMOTE, "%s: another file has its inode by now", o->entry.path);
+	return 0;
 }
 
 void code_object_through(struct code_object *o, pid_t pid, const struct code_mapping *p)

@@ -351,8 +351,8 @@ int map_entry_look_at(pid_t pid, const struct map_entry *m, struct statx *ret)
 
 	range_link(link, pid, m);
 	fd = open(link, O_PATH | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
+	if (fd < 0) /* the directory is its user's alone */
+		return errno == EACCES ? -EPERM : -errno;
 	return file_look_at_open(fd, ret) < 0 ? -ENODATA : 0;
 }
 

@@ -58,9 +58,9 @@ int map_entry_open_path(pid_t pid, const struct map_entry *m, char **ret, struct
  * meanwhile. By device and inode, or by the name where stat shows others than maps does (overlays,
  * btrfs), which have no device of their own. */
 bool map_entry_is_file(const struct map_entry *m, const struct statx *state, const char *name);
-/* What stat says of the mapped file, with its times. -EPERM: we may not follow such links; else
- * negative errno: it is mapped no longer, or its file system tells us nothing. Waits for no file
- * system. */
+/* What stat says of the mapped file, with its times. -EPERM: we may not follow such links;
+ * -ENODATA: its file system tells us nothing; else negative errno: it is mapped no longer. Waits
+ * for no file system. */
 int map_entry_look_at(pid_t pid, const struct map_entry *m, struct statx *ret);
 /* Does the path lead to the mapped file in our own mount namespace? Then it is its name for
  * everybody: elsewhere any user can mount a file at any path. @life: what is known of the file.

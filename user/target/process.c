@@ -373,7 +373,9 @@ bool file_life_is_at(const struct file_life *l, const struct statx *x)
 
 bool file_life_is_of(const struct file_life *l, const struct statx *x)
 {
-	return file_life_is_at(l, x) && l->ns == file_life(x).ns;
+	uint64_t ns = file_life(x).ns;
+
+	return file_life_is_at(l, x) && (!ns || !l->ns || ns == l->ns);
 }
 
 bool file_is_same(const struct statx *a, const struct statx *b)

@@ -64,7 +64,7 @@ struct file_life {
 struct file_life file_life(const struct statx *x);
 /* Has it the device and inode? */
 bool file_life_is_at(const struct file_life *l, const struct statx *x);
-/* Is it known to be that file's? */
+/* Can it be that file's? Where one of the two times is not known, device and inode decide. */
 bool file_life_is_of(const struct file_life *l, const struct statx *x);
 /* @path if that is the file which the link @link of /proc leads to, else @link: a path in a
  * process's own mount namespace says nothing about what is there in ours. */
