@@ -375,8 +375,15 @@ static void test_no_program(void **state)
 	assert_false(is_placed(m, getpid(), path));
 	at = find(m, path);
 	assert_true(at < m->n_objects);
-	if (geteuid() == 0)
+	if (geteuid() == 0) {
 		assert_true(file_life_is_of(&m->objects[at]->life, &x));
+		assert_true(m->objects[at]->life.ns);
+		assert_int_equal(code_map_tell_apart(m, at, &m->objects[at]->entry, getpid()), at);
+		/* One without a time is another one. */
+		m->objects[at]->life.ns = 0;
+		assert_int_not_equal(code_map_tell_apart(m, at, &m->objects[at]->entry, getpid()),
+				     at);
+	}
 	assert_int_equal(munmap(p, sizeof(page)), 0);
 	(void)close(fd);
 	(void)unlink(path);

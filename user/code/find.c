@@ -32,11 +32,14 @@ static bool is_held(const struct code_object *o)
 	return o->elf && !elf_object_is_copy(o->elf);
 }
 
-/* Is it the object's file? A copy is of a mount of a user's, which can go; its device is given to
- * another one then, and where no time tells them apart the copy would be that one's. */
+/* Is it the object's file? The mount of a file that is not held can go, and its device be given to
+ * another one. So one without a time is not one that has a time; nor is a copy the other way round.
+ */
 static bool is_its_file(const struct code_object *o, const struct statx *x)
 {
-	if (o->elf && elf_object_is_copy(o->elf) && o->life.ns != file_life(x).ns)
+	bool had_time = o->life.ns, has_time = file_life(x).ns;
+
+	if (!is_held(o) && has_time != had_time && (!had_time || o->elf))
 		return false;
 	return file_life_is_of(&o->life, x);
 }
