@@ -287,14 +287,47 @@ TEST(unwind_signal)
 TEST(unwind_made)
 TEST(unwind_system)
 
+/* A child closes what has just been opened, where a thread goes on with the tables that the child
+ * does not have. With glibc 2.43 a child waits for such a thread for ever even when it has ended.
+ */
+static void test_closed_by_a_child(void **state)
+{
+	struct session_options o = {
+		.payer = ABI_PAY_NONE, .signo = SIGRTMAX - 3, .rate_hz = 2000, .seed = 1};
+	uint64_t until = clock_monotonic_ns() + 20 * NSEC_PER_SEC;
+	struct error e = {.text = ""};
+	struct session *s = NULL;
+	pid_t ended = 0, pid;
+
+	(void)state;
+	REQUIRE_BPF();
+	if (session_open(&o, &s, &e) < 0)
+		fail_msg("%s", e.text);
+	session_settle(s);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		session_close(s);
+		_exit(0);
+	}
+	while (!ended && clock_monotonic_ns() < until) {
+		(void)usleep(10000);
+		ended = waitpid(pid, NULL, WNOHANG);
+	}
+	(void)kill(pid, SIGKILL);
+	session_close(s);
+	assert_int_equal(ended, pid);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_unwind_memcpy),  cmocka_unit_test(test_unwind_qsort),
-		cmocka_unit_test(test_unwind_printf),  cmocka_unit_test(test_unwind_sin),
-		cmocka_unit_test(test_unwind_syscall), cmocka_unit_test(test_unwind_vdso),
-		cmocka_unit_test(test_unwind_signal),  cmocka_unit_test(test_unwind_made),
-		cmocka_unit_test(test_unwind_system),  cmocka_unit_test(test_large_library),
+		cmocka_unit_test(test_unwind_memcpy),	  cmocka_unit_test(test_unwind_qsort),
+		cmocka_unit_test(test_unwind_printf),	  cmocka_unit_test(test_unwind_sin),
+		cmocka_unit_test(test_unwind_syscall),	  cmocka_unit_test(test_unwind_vdso),
+		cmocka_unit_test(test_unwind_signal),	  cmocka_unit_test(test_unwind_made),
+		cmocka_unit_test(test_unwind_system),	  cmocka_unit_test(test_large_library),
+		cmocka_unit_test(test_closed_by_a_child),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -273,6 +273,8 @@ static void close_session_behind(struct run *r)
 	pid_t pid;
 
 	(void)fflush(NULL);
+	if (r->session)
+		session_settle(r->session);
 	pid = r->session ? fork() : -1;
 	if (pid == 0) {
 		for (int fd = 0; fd <= STDERR_FILENO; fd++)

@@ -198,6 +198,11 @@ void session_verbose(void)
 	load_log_verbose();
 }
 
+void session_settle(struct session *s)
+{
+	(void)unwind_opened(s, NULL);
+}
+
 void session_close(struct session *s)
 {
 	if (!s)

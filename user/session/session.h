@@ -55,6 +55,9 @@ int session_check_rights(struct error *e);
  * (session_close). */
 int session_open(const struct session_options *o, struct session **ret, struct error *e);
 void session_close(struct session *s); /* NULL is allowed */
+/* To be called before a fork whose child is to close it: waits for the thread that opening it may
+ * have left, which the child does not have. */
+void session_settle(struct session *s);
 /* Tries every feature for real, and loads what runs would load. *ret is the caller's (free).
  * @disabled: comma list of features to treat as missing, or NULL. -ENOMEM. */
 int session_probe(const char *disabled, struct feature **ret, size_t *ret_n);
