@@ -56,9 +56,10 @@ same_statuses() { # PAY
 	verdict "exit statuses are the program's, $1" "$why" err
 }
 
-# facts' output without what may differ: the caught signals are looked at apart, because a payer's signal has a handler.
+# facts' output without what may differ: the caught signals are looked at apart, because a payer's signal has a handler; bash has the command
+# that it starts in _.
 facts_but_caught() { # FILE
-	grep -v -e '^SigCgt:' "$1"
+	grep -v -e '^SigCgt:' -e '^environment _=' "$1"
 }
 
 # Real-time signals that the second mask has and the first has not, "other" for any other difference.
