@@ -52,6 +52,8 @@ static int place(struct code_map *m, const struct code_space *s, pid_t pid, stru
 		if (p->object == SIZE_MAX)
 			return 0;
 		o = m->objects[p->object];
+		/* Who may not follow the kernel's links opens it by its name. */
+		code_object_name(m, o, entry);
 	}
 	/* Through a process that lives: the one that had it mapped before may have ended. */
 	code_object_through(o, pid, p);
@@ -61,7 +63,7 @@ static int place(struct code_map *m, const struct code_space *s, pid_t pid, stru
 		elf = code_object_elf(o, NULL);
 	else
 		elf = code_object_open(o, &passing, NULL) == 0 ? passing : NULL;
-	/* By what has been opened: two files can have the same numbers. */
+	/* By what has been opened, where the numbers did not say it. */
 	if (entry)
 		code_object_name(m, o, entry);
 	if (o->in_scope && passing)

@@ -112,14 +112,18 @@ int code_object_open(struct code_object *o, struct elf_object **ret, struct erro
 
 int code_object_opened(struct code_object *o, const struct elf_object *elf, struct error *e)
 {
+	struct file_life life;
 	struct statx state;
 
 	if (elf_object_look_at(elf, &state) < 0)
 		return 0;
-	if (o->life.device && !file_life_is_of(&o->life, &state))
+	life = file_life(&state);
+	/* A copy stays when its file has gone, and must not stand for one that has a time. */
+	if (o->life.device && (!file_life_is_of(&o->life, &state) ||
+			       (elf_object_is_copy(elf) && o->life.ns && !life.ns)))
 		return fail(e, EREMOTE, "%s: another file has its inode by now", o->entry.path);
 	if (!o->life.ns)
-		o->life = file_life(&state);
+		o->life = life;
 	return 0;
 }
 
