@@ -30,6 +30,8 @@
 
 #include <cmocka.h>
 
+#include "rights.h"
+
 #define GROUP 54321 /* nobody's */
 
 static char dir[] = "/tmp/cozbpf-open.XXXXXX";
@@ -275,7 +277,9 @@ static void test_users_mounts(void **state)
 	if (read(said[0], &fd, sizeof(fd)) == sizeof(fd)) {
 		(void)snprintf(link, sizeof(link), "/proc/%d/fd/%d", (int)child, fd);
 		theirs = open(link, O_PATH);
-		assert_true(theirs >= 0);
+		assert_true(theirs >= 0 || !rights_have(CAP_SYS_PTRACE));
+	}
+	if (theirs >= 0) {
 		assert_int_equal(file_mount_here(mount_of(ours), &mount), 0);
 		assert_true(mount.device && !mount.is_overlay);
 		assert_int_equal(file_mount_here(mount_of(theirs), &mount), -ENOENT);
@@ -293,7 +297,7 @@ static void test_users_mounts(void **state)
 		assert_true(is_users);
 		assert_int_equal(device, 0);
 	} else {
-		print_message("an overlay in a user namespace cannot be mounted here\n");
+		print_message("an overlay in a user namespace cannot be mounted, or seen, here\n");
 	}
 	(void)kill(child, SIGKILL);
 	(void)waitpid(child, NULL, 0);

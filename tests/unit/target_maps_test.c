@@ -15,6 +15,8 @@
 
 #include <cmocka.h>
 
+#include "rights.h"
+
 static struct map_list parse(const char *text)
 {
 	struct map_list l = {0};
@@ -188,17 +190,12 @@ static bool is_file(const struct map_entry *m, int fd, const char *name)
 	return map_entry_is_file(m, &x, name);
 }
 
-static bool may_follow(void)
-{
-	return geteuid() == 0;
-}
-
 /* As a user who may not follow the kernel's links. */
 static int open_path_by_name(const struct map_entry *m, char **ret, struct error *e)
 {
 	int r;
 
-	assert_int_equal(seteuid(may_follow() ? 65534 : geteuid()), 0);
+	assert_int_equal(seteuid(rights_follow_mapped() ? 65534 : geteuid()), 0);
 	r = map_entry_open_path(getpid(), m, ret, e);
 	assert_int_equal(seteuid(getuid()), 0);
 	return r;
@@ -251,10 +248,10 @@ static void replaced_file(void **state)
 	moved.path = elsewhere;
 	free(path);
 	path = NULL;
-	assert_int_equal(map_entry_open_path(getpid(), &moved, &path, &e), !may_follow() ? -ENOENT
-									   : major(mapped.st_dev)
-										   ? -ESTALE
-										   : 0);
+	assert_int_equal(map_entry_open_path(getpid(), &moved, &path, &e),
+			 !rights_follow_mapped() ? -ENOENT
+			 : major(mapped.st_dev)	 ? -ESTALE
+						 : 0);
 	moved = *m;
 	moved.start += 4096;
 	moved.end += 4096;
