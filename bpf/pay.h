@@ -271,9 +271,9 @@ static __always_inline bool pay_signalled(struct thread *t, u64 now)
 	       (now - t->pause.signalled_at < PAY_BLOCKED_NS || thread_pays_in_shim(t));
 }
 
-/* In the debtor's context, on its way back to user mode. Returns whether it was held for a whole
- * slice and owes more. A function of its own: in the chain of callbacks below, each of which the
- * verifier adds to the stack where it does not see that it is asynchronous, it is there once. */
+/* In the debtor's context, on its way back to user mode. Returns whether delay is left after a
+ * whole slice. It must not be inlined: where the verifier does not see that a callback is
+ * asynchronous, it adds up the stacks of the chain below, and each would contain a copy of this. */
 static __noinline bool pay_now(struct task_struct *task, struct thread *t)
 {
 	struct abi_totals *sum = totals_here();

@@ -32,8 +32,9 @@ static bool is_held(const struct code_object *o)
 	return o->elf && !elf_object_is_copy(o->elf);
 }
 
-/* Is it the object's file? The mount of a file that is not held can go, and its device be given to
- * another one. So one without a time is not one that has a time; nor is a copy the other way round.
+/* Is it the object's file? The mount of a file that is not held can go, and its device number be
+ * given to another mount. A file without a time of birth is therefore not taken for one that has
+ * one; a copy is not either, the other way round.
  */
 static bool is_its_file(const struct code_object *o, const struct statx *x)
 {
@@ -58,8 +59,10 @@ bool code_object_is_at(const struct code_object *o, const struct map_entry *p, p
 	struct statx now;
 	int r;
 
-	if (!has_numbers(o, p) || !shares_numbers(o))
-		return has_numbers(o, p);
+	if (!has_numbers(o, p))
+		return false;
+	if (!shares_numbers(o))
+		return true;
 	r = map_entry_look_at(pid, p, &now);
 	return r == -EPERM || (r == 0 && file_life_is_at(&o->life, &now));
 }
@@ -169,9 +172,7 @@ size_t code_map_tell_apart(struct code_map *m, size_t at, const struct map_entry
 	if (!p->end || (is_held(o) && o->life.device && !shares_numbers(o)))
 		return at;
 	l = look_at(pid, p);
-	if (l.err == -EPERM)
-		return at;
-	if (l.err == -ENODATA && !shares_numbers(o))
+	if (l.err == -EPERM || (l.err == -ENODATA && !shares_numbers(o)))
 		return at;
 	/* It is mapped no longer: nobody can say which of the files it was. */
 	if (l.err < 0)
