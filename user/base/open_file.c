@@ -71,6 +71,12 @@ static bool says_nothing(int fd)
 	       !(x.stx_attributes_mask & (STATX_ATTR_NODUMP | STATX_ATTR_COMPRESSED));
 }
 
+/* A mount as /proc/PID/mountinfo has it. */
+struct file_mount {
+	dev_t device;  /* of the mounted file system */
+	bool is_users; /* a FUSE server's that another user runs */
+};
+
 /* Finds the mount number @id, or the first one of the file system @device unless that is 0, in the
  * mountinfo @f. -ENOENT: there is none; -ESRCH: it cannot be read. */
 static int find_mount(FILE *f, uint64_t id, dev_t device, struct file_mount *ret)
@@ -90,7 +96,6 @@ static int find_mount(FILE *f, uint64_t id, dev_t device, struct file_mount *ret
 		    (device ? makedev(of_major, of_minor) != device : number != id))
 			continue;
 		ret->device = makedev(of_major, of_minor);
-		ret->is_overlay = strstr(line, " - overlay ");
 		ret->is_users = uid != 0 && uid != geteuid();
 		return 0;
 	}
@@ -102,11 +107,6 @@ static int find_own_mount(uint64_t id, dev_t device, struct file_mount *ret)
 	_cleanup_fclose_ FILE *f = fopen("/proc/self/mountinfo", "re");
 
 	return find_mount(f, id, device, ret);
-}
-
-int file_mount_here(uint64_t id, struct file_mount *ret)
-{
-	return find_own_mount(id, 0, ret);
 }
 
 /* Does the mount namespace of the thread @tid belong to our own user namespace? Then only root can

@@ -56,15 +56,6 @@ bool file_may_be_fuse(int fd, int64_t file_system);
  * known. -ESRCH: the process in @path has ended, and the result is not known. */
 int file_is_on_users_mount(int fd, const char *path, int64_t file_system, dev_t *ret_device,
 			   bool *ret);
-/* A mount as /proc/PID/mountinfo has it. */
-struct file_mount {
-	dev_t device; /* of the mounted file system */
-	bool is_overlay;
-	bool is_users; /* a FUSE server's that another user runs */
-};
-
-/* The mount number @id (of statx), of our own mount namespace. -ENOENT: it is not there. */
-int file_mount_here(uint64_t id, struct file_mount *ret);
 /* Do mappings of files on overlays have the device and inode of the file below, as before Linux
  * 6.8? */
 bool overlays_have_lower_numbers(void);
