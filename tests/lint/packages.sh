@@ -18,10 +18,21 @@ done
 
 # One fake for all: it acts by the name that it is called by, on the system in $SYSTEM. There, "knows" has the names that the package manager knows, "has" the
 # needs that are met, with versions, and "asked" the words that it was called with.
-cat >fakes/fake <<'EOF'
-#!/usr/bin/env bash
+# It is called some ten thousand times, so it starts no other program where it need not.
+printf '#!%s\n' "$BASH" >fakes/fake
+cat >>fakes/fake <<'EOF'
 cd "$SYSTEM" || exit 1
 me=${0##*/}
+is_in() { # FILE LINE
+	local all
+	IFS= read -r -d '' all <"$1"
+	[[ $'\n'$all == *$'\n'"$2"$'\n'* ]]
+}
+version() { # NAME
+	local name version
+	while read -r _ name version; do [ "$name" != "$1" ] || { printf '%s\n' "$version"; return; }; done <version
+	echo 9.9
+}
 column() { case $me in apt*) echo 2 ;; dnf) echo 3 ;; zypper) echo 4 ;; pacman) echo 5 ;; esac; }
 # The needs that a package brings are met from now on.
 bring() { # PACKAGE
@@ -47,7 +58,7 @@ bring() { # PACKAGE
 install() {
 	local word
 	for word in "$@"; do
-		case $word in -*) ;; *) grep -qxF -- "$word" knows || { echo "$me: no package $word"; exit 1; }; bring "$word" ;; esac
+		case $word in -*) ;; *) is_in knows "$word" || { echo "$me: no package $word"; exit 1; }; bring "$word" ;; esac
 	done
 }
 case "$me $*" in
@@ -59,22 +70,22 @@ case "$me $*" in
 	printf '%s\n' "$*" >>asked; install "$@" ;;
 'apt-cache policy '*)
 	[ -e lists ] || exit 0
-	printf '%s:\n  Candidate: %s\n' "$2" "$(if grep -qxF -- "$2" knows; then echo 1.0; else echo '(none)'; fi)"
+	printf '%s:\n  Candidate: %s\n' "$2" "$(if is_in knows "$2"; then echo 1.0; else echo '(none)'; fi)"
 	echo '        500 somewhere/main amd64 Packages' ;;
-'dnf -q repoquery --whatprovides '*) grep -xF -- "$4" knows ;;
-'zypper -q -n search --provides --match-exact '*) grep -qxF -- "$6" knows ;;
-'pacman -Si '*) grep -qxF -- "$2" knows ;;
-'dpkg-query '* | 'rpm -q '* | 'pacman -Q '*) grep -qxF -- "${*: -1}" installed && printf installed ;;
-'pkg-config --exists '*) grep -qxF -- "library:$2" has ;;
-'pkg-config --modversion '*) sed -n "s|^version $2 ||p" version; grep -q "^version $2 " version || echo 9.9 ;;
-'cc -E -') read -r line; line=${line#*<}; grep -qxF -- "header:${line%>*}" has ;;
-'cc -x c - '*) grep -qxF -- "link:${*: -1}" <(sed 's/^link:/link:-l/' has) ;;
-'python3 -c '*) grep -qxF -- "python:${2#import }" has ;;
+'dnf -q repoquery --whatprovides '*) is_in knows "$4" && printf '%s\n' "$4" ;;
+'zypper -q -n search --provides --match-exact '*) is_in knows "$6" ;;
+'pacman -Si '*) is_in knows "$2" ;;
+'dpkg-query '* | 'rpm -q '* | 'pacman -Q '*) is_in installed "${*: -1}" && printf installed ;;
+'pkg-config --exists '*) is_in has "library:$2" ;;
+'pkg-config --modversion '*) version "$2" ;;
+'cc -E -') read -r line; line=${line#*<}; is_in has "header:${line%>*}" ;;
+'cc -x c - '*) read -r _; word=${*: -1}; is_in has "link:${word#-l}" ;;
+'python3 -c '*) is_in has "python:${2#import }" ;;
 'bpftool version') [[ $0 == *linux-tools* ]] || [ -e works ] ;;
 'bpftool gen help') echo 'gen object OUTPUT INPUT' ;;
 'sudo '*) printf 'sudo\n' >>asked; SYSTEM_ROOT=1 "$@" ;;
 'id -u') if [ -e user ] && [ -z "${SYSTEM_ROOT:-}" ]; then echo 1000; else echo 0; fi ;;
-*' --version') sed -n "s|^version $me ||p" version; grep -q "^version $me " version || echo "$me 9.9" ;;
+*' --version') version "$me" ;;
 *) exit 1 ;;
 esac
 EOF
