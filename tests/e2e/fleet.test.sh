@@ -64,7 +64,7 @@ verdict 'ten hosts and one' "$why" complaint merged.txt one.txt
 why=''
 modules=$BUILD/npm
 if [ ! -d "$modules/node_modules/@duckdb/node-api" ] &&
-	! npm install --no-audit --no-fund --ignore-scripts --prefix "$modules" "@duckdb/node-api@$duckdb" >npm.log 2>&1; then
+	! npm install --fetch-retry-mintimeout=1000 --fetch-retry-maxtimeout=4000 --no-audit --no-fund --ignore-scripts --prefix "$modules" "@duckdb/node-api@$duckdb" >npm.log 2>&1; then
 	printf 'skip a hundred hosts in DuckDB: npm cannot fetch it: %s\n' "$(tail -n 1 npm.log)"
 	exit 0
 fi
