@@ -2,6 +2,8 @@
 /* Arrays that grow by one item at a time. */
 #pragma once
 
+#include "base/memory.h"
+
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -15,8 +17,11 @@ static inline void *array_grown(void *all, size_t n, size_t size)
 }
 
 /* Makes room for item @n of the array @all, which has @n items. @all is NULL at first, and free()
- * frees it. Returns 0, or -ENOMEM and changes nothing. No capacity is stored: it follows from @n.
- * So nothing else may allocate such an array. */
+ * frees it. No capacity is stored: it follows from @n. So nothing else may allocate such an array.
+ */
+#define xarray_room(all, n) ((all) = or_out_of_memory(array_grown(all, n, sizeof(*(all)))))
+
+/* The same for arrays whose length others choose: returns 0, or -ENOMEM and changes nothing. */
 #define array_room(all, n)                                                    \
 	({                                                                    \
 		__typeof__(all) grown_ = array_grown(all, n, sizeof(*(all))); \
