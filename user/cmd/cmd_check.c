@@ -309,9 +309,8 @@ int cmd_check(int argc, char **argv)
 	}
 	if (options.verbose)
 		session_verbose();
-	r = session_probe(options.disabled, &features, &n);
-	if (r == 0 && !find_blocker(features, n))
-		r = add_decoder_row(&features, &n);
+	features = session_probe(options.disabled, &n);
+	r = find_blocker(features, n) ? 0 : add_decoder_row(&features, &n);
 	if (r < 0)
 		return log_error("check: the features of this machine cannot be tried: %s",
 				 strerror(-r));

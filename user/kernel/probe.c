@@ -2,10 +2,10 @@
 /* What this kernel and this user can do, found out by trying. */
 #include "kernel/probe.h"
 
+#include "base/memory.h"
 #include "kernel/refusal.h"
 #include "kernel/trials.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,12 +94,10 @@ static void describe(const struct trial *t, const struct outcome *o, struct feat
 		       optional ? t->remedy : o->refusal.remedy);
 }
 
-int features_try(const char *disabled, size_t more, struct feature **ret, size_t *ret_n)
+struct feature *features_try(const char *disabled, size_t more, size_t *ret_n)
 {
-	struct feature *f = calloc(n_trials + more, sizeof(*f));
+	struct feature *f = xcalloc(n_trials + more, sizeof(*f));
 
-	if (!f)
-		return -ENOMEM;
 	for (size_t i = 0; i < n_trials; i++) {
 		f[i] = (struct feature){.name = trials[i].name,
 					.what = trials[i].what,
@@ -112,7 +110,6 @@ int features_try(const char *disabled, size_t more, struct feature **ret, size_t
 			describe(&trials[i], outcome(i), &f[i]);
 		}
 	}
-	*ret = f;
 	*ret_n = n_trials;
-	return 0;
+	return f;
 }

@@ -19,9 +19,9 @@ struct feature {
 	char remedy[256]; /* one sentence or "" */
 };
 
-/* Tries every feature for real; *ret is the caller's (free) and has room for @more. @disabled:
- * comma list of feature names to treat as missing, or NULL. -ENOMEM. */
-int features_try(const char *disabled, size_t more, struct feature **ret, size_t *ret_n);
+/* Tries every feature for real. The caller's (free), with room for @more. @disabled: comma list of
+ * feature names to treat as missing, or NULL. */
+struct feature *features_try(const char *disabled, size_t more, size_t *ret_n);
 
 /* Does the comma list @disabled (NULL: empty) name it? For what is no feature of the kernel but can
  * be left out, too. */

@@ -2,6 +2,7 @@
 #include "kernel/programs.h"
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "kernel/namespace.h"
 #include "kernel/refusal.h"
 
@@ -101,9 +102,7 @@ static struct cozbpf_bpf *open_variant(void)
 
 	if (programs_task_work_plain())
 		return cozbpf_bpf__open();
-	skel = calloc(1, sizeof(*skel));
-	if (!skel)
-		return NULL;
+	skel = xcalloc(1, sizeof(*skel));
 	r = cozbpf_bpf__create_skeleton(skel);
 	if (r == 0) {
 		skel->skeleton->data = (void *)cozbpf_impl_bpf__elf_bytes(&skel->skeleton->data_sz);

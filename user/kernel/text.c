@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "kernel/text.h"
 
+#include "base/memory.h"
 #include "elf/object.h"
 #include "shared/abi.h"
 #include "shared/latency.h"
@@ -25,11 +26,9 @@ struct text {
 
 int text_open(struct cozbpf_bpf *skel, struct text **ret)
 {
-	struct text *t = calloc(1, sizeof(*t));
+	struct text *t = xcalloc(1, sizeof(*t));
 	int r;
 
-	if (!t)
-		return -ENOMEM;
 	t->skel = skel;
 	t->link = bpf_program__attach(skel->progs.text_trap);
 	if (!t->link) {

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/proc.h"
 #include "elf/code_place.h"
 #include "elf/object.h"
@@ -197,14 +198,12 @@ int uprobe_attach(const struct uprobes *u, size_t i, const struct bpf_program *p
 
 int uprobes_link(const struct uprobes *u, const struct bpf_program *program, struct error *e)
 {
-	_cleanup_free_ uint64_t *numbers = calloc(3 * u->n + 1, sizeof(*numbers));
+	_cleanup_free_ uint64_t *numbers = xcalloc(3 * u->n + 1, sizeof(*numbers));
 	char path[PATH];
 	int r = check_process(u, e), fd;
 
 	if (r == 0)
 		r = check_file(u, e);
-	if (r == 0 && !numbers)
-		r = fail(e, ENOMEM, "out of memory");
 	for (size_t i = 0; r == 0 && i < u->n; i++) {
 		r = look(u, &u->all[i], &numbers[i], &numbers[u->n + i], e);
 		numbers[2 * u->n + i] = u->all[i].cookie;

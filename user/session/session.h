@@ -58,9 +58,9 @@ void session_close(struct session *s); /* NULL is allowed */
 /* To be called before a fork whose child is to close it: waits for the thread that opening it may
  * have left, which the child does not have. */
 void session_settle(struct session *s);
-/* Tries every feature for real, and loads what runs would load. *ret is the caller's (free).
- * @disabled: comma list of features to treat as missing, or NULL. -ENOMEM. */
-int session_probe(const char *disabled, struct feature **ret, size_t *ret_n);
+/* Tries every feature for real, and loads what runs would load. The caller's (free).
+ * @disabled: comma list of features to treat as missing, or NULL. */
+struct feature *session_probe(const char *disabled, size_t *ret_n);
 /* What the kernel refuses, and libbpf about it, is printed to standard error from now on. */
 void session_verbose(void);
 /* Has payments and hits cost what they really do: measures it (half a second, on two CPUs), unless

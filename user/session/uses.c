@@ -74,11 +74,11 @@ static void use_try(size_t i, const char *disabled, struct feature *ret)
 	(void)snprintf(ret->remedy, sizeof(ret->remedy), "%s", why.remedy);
 }
 
-int session_probe(const char *disabled, struct feature **ret, size_t *ret_n)
+struct feature *session_probe(const char *disabled, size_t *ret_n)
 {
-	int r = features_try(disabled, N_USES, ret, ret_n);
+	struct feature *ret = features_try(disabled, N_USES, ret_n);
 
-	for (size_t i = 0; r == 0 && i < N_USES; i++)
-		use_try(i, disabled, &(*ret)[(*ret_n)++]);
-	return r;
+	for (size_t i = 0; i < N_USES; i++)
+		use_try(i, disabled, &ret[(*ret_n)++]);
+	return ret;
 }
