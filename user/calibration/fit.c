@@ -2,6 +2,7 @@
 #include "calibration/fit.h"
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -89,9 +90,9 @@ static struct line least_squares(const struct unseen_point *p, size_t n, const s
 static int64_t median(const struct line *l, const struct unseen_point *p, size_t n, bool magnitudes,
 		      int64_t none)
 {
-	_cleanup_free_ int64_t *v = n ? malloc(n * sizeof(*v)) : NULL;
+	_cleanup_free_ int64_t *v = xcalloc(n, sizeof(*v));
 
-	if (!v)
+	if (!n)
 		return none;
 	for (size_t i = 0; i < n; i++)
 		v[i] = (int64_t)(magnitudes ? magnitude(distance(l, &p[i])) : distance(l, &p[i]));

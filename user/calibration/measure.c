@@ -9,6 +9,7 @@
 #include "calibration/calibration.h"
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "cozbpf.skel.h"
 #include "calibration/fit.h"
 #include "calibration/store.h"
@@ -313,12 +314,10 @@ static int measure_once(const struct calibration_host *h, const int cpu[2], stru
 {
 	bool handler = false,
 	     others = h->skel->rodata->config.has_task_work && h->payer != ABI_PAY_NONE;
-	struct watcher *w = calloc(2, sizeof(*w));
+	struct watcher *w = xcalloc(2, sizeof(*w));
 	struct sigaction old;
 	int r;
 
-	if (!w)
-		return -ENOMEM;
 	if (h->payer == ABI_PAY_SLEEP || h->payer == ABI_PAY_SPIN) {
 		handler = install_handler(h, &old);
 		if (!handler) {
@@ -365,13 +364,11 @@ static struct abi_unseen fit_rounds(const struct unseen_point *const points[], c
 static size_t settle(const struct unseen_point *const points[], const size_t n[], size_t rounds,
 		     bool level, struct abi_unseen *ret)
 {
-	struct unseen_point *all = calloc(ROUNDS * WANTED, sizeof(*all));
+	struct unseen_point *all = xcalloc(ROUNDS * WANTED, sizeof(*all));
 	int64_t above[ROUNDS] = {0}, least = INT64_MAX;
 	struct abi_unseen low;
 	size_t used;
 
-	if (!all)
-		return 0;
 	*ret = fit_rounds(points, n, rounds, above, 0, all, &used);
 	if (level)
 		ret->slope_q8 = 0;
@@ -391,8 +388,8 @@ int calibrate_measure(const struct calibration_host *h, const int cpu[2], struct
 	const struct unseen_point *hits[ROUNDS], *payments[ROUNDS];
 	int64_t ordinary[ROUNDS];
 	size_t n_hits[ROUNDS], n_payments[ROUNDS], n = 0, hits_agree, payments_agree;
-	struct round *rounds = calloc(ROUNDS, sizeof(*rounds));
-	int r = rounds ? 0 : -ENOMEM;
+	struct round *rounds = xcalloc(ROUNDS, sizeof(*rounds));
+	int r = 0;
 
 	for (int i = 0; i < ROUNDS && (r == 0 || r == -EAGAIN); i++) {
 		if (i)
