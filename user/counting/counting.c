@@ -44,8 +44,7 @@ static int add_place(struct counting *c, uint64_t vaddr)
 {
 	if (c->n >= VISIT_RATES_SITES)
 		return -ERANGE;
-	if (array_room(c->places, c->n) < 0)
-		return -ENOMEM;
+	xarray_room(c->places, c->n);
 	c->places[c->n] = (struct window_place){.id = (uint32_t)c->n, .vaddr = vaddr};
 	c->n++;
 	return 0;
@@ -75,9 +74,9 @@ static int add_anchor(const struct elf_symbol *s, void *arg)
 	    code_cost_at(g->c->o, s->addr) >= CODE_NOP5)
 		return 0;
 	r = code_place_check(&g->c->code, s->addr, NULL);
-	if (r < 0)
-		return r == -ENOMEM ? r : 0;
-	return add_place(g->c, s->addr) == -ENOMEM ? -ENOMEM : 0;
+	if (r >= 0)
+		(void)add_place(g->c, s->addr);
+	return r == -ENOMEM ? r : 0;
 }
 
 /* Leaves the places that are instructions by the code alone. Samples do not prove it: a profile is
@@ -131,16 +130,13 @@ static int gather(struct counting *c, const struct annotation *a, const struct c
 	g.each = functions / MOST_ANCHORS + 1;
 	if (r == 0)
 		r = elf_object_each_function(c->o, add_anchor, &g);
-	c->wanted = calloc(c->n + 1, sizeof(*c->wanted));
-	c->rare = calloc(c->n + 1, sizeof(*c->rare));
-	c->useless = calloc(c->n + 1, sizeof(*c->useless));
-	c->rates = calloc(c->n + 1, sizeof(*c->rates));
-	c->errors = calloc(c->n + 1, sizeof(*c->errors));
-	c->levels = calloc(c->n + 1, sizeof(*c->levels));
-	return r < 0 || !c->wanted || !c->rare || !c->useless || !c->rates || !c->errors ||
-			       !c->levels
-		       ? fail(e, ENOMEM, "out of memory")
-		       : 0;
+	c->wanted = xcalloc(c->n + 1, sizeof(*c->wanted));
+	c->rare = xcalloc(c->n + 1, sizeof(*c->rare));
+	c->useless = xcalloc(c->n + 1, sizeof(*c->useless));
+	c->rates = xcalloc(c->n + 1, sizeof(*c->rates));
+	c->errors = xcalloc(c->n + 1, sizeof(*c->errors));
+	c->levels = xcalloc(c->n + 1, sizeof(*c->levels));
+	return r < 0 ? fail(e, ENOMEM, "out of memory") : 0;
 }
 
 /* Rough rates of places, from the time and the number of instructions of their blocks. Where
@@ -179,12 +175,10 @@ static double clock_hz(void)
 	return mhz * 1e6;
 }
 
-static int keep(const struct counting *c, const struct classes *classes, struct annotation *a)
+static void keep(const struct counting *c, const struct classes *classes, struct annotation *a)
 {
-	a->executed = calloc(a->flow.n_blocks + 1, sizeof(*a->executed));
-	a->executed_errors = calloc(a->flow.n_blocks + 1, sizeof(*a->executed_errors));
-	if (!a->executed || !a->executed_errors)
-		return -ENOMEM;
+	a->executed = xcalloc(a->flow.n_blocks + 1, sizeof(*a->executed));
+	a->executed_errors = xcalloc(a->flow.n_blocks + 1, sizeof(*a->executed_errors));
 	a->clock_hz = clock_hz();
 	for (size_t b = 0; b < a->flow.n_blocks; b++) {
 		a->executed_errors[b] = INFINITY;
@@ -194,7 +188,6 @@ static int keep(const struct counting *c, const struct classes *classes, struct 
 				a->executed_errors[b] = c->errors[i];
 			}
 	}
-	return 0;
 }
 
 int counting_run(pid_t pid, const struct elf_object *o, struct annotation *a, uint64_t all_samples,
@@ -213,5 +206,7 @@ int counting_run(pid_t pid, const struct elf_object *o, struct annotation *a, ui
 		rate_by_samples(&c, a, &classes, 1 / fmax((double)all_samples, 1));
 		r = counting_rounds(&c, seconds, e);
 	}
-	return r == 0 && keep(&c, &classes, a) < 0 ? fail(e, ENOMEM, "out of memory") : r;
+	if (r == 0)
+		keep(&c, &classes, a);
+	return r;
 }

@@ -31,14 +31,11 @@
  */
 static int count(struct counting *c, double cpu_s, bool look, struct error *e)
 {
-	uint64_t *hits = calloc(c->n + 1, sizeof(*hits));
+	uint64_t *hits = xcalloc(c->n + 1, sizeof(*hits));
 	struct executions_window *w;
 	int r;
 
-	if (!hits || array_room(c->all, c->n_all) < 0) {
-		free(hits);
-		return fail(e, ENOMEM, "out of memory");
-	}
+	xarray_room(c->all, c->n_all);
 	w = &c->all[c->n_all];
 	*w = (struct executions_window){.hits = hits};
 	r = windows_count(c->windows, c->places, c->wanted, c->n, cpu_s, look, hits, &w->cpu_s, e);
@@ -158,12 +155,10 @@ static int find_rare(struct counting *c, double seconds, struct error *e)
 /* Rare places are the last level. */
 static int set_levels(struct counting *c, struct error *e)
 {
-	_cleanup_free_ double *rates = calloc(c->n + 1, sizeof(*rates));
-	_cleanup_free_ uint32_t *levels = calloc(c->n + 1, sizeof(*levels));
+	_cleanup_free_ double *rates = xcalloc(c->n + 1, sizeof(*rates));
+	_cleanup_free_ uint32_t *levels = xcalloc(c->n + 1, sizeof(*levels));
 	size_t n = 0;
 
-	if (!rates || !levels)
-		return fail(e, ENOMEM, "out of memory");
 	for (size_t i = 0; i < c->n; i++)
 		if (!c->rare[i] && !c->useless[i])
 			rates[n++] = c->rates[i];

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "elf/object.h"
 #include "kernel/namespace.h"
 #include "kernel/probe.h"
@@ -81,15 +82,13 @@ int windows_open(pid_t pid, const struct elf_object *o, struct windows **ret, st
 		return fail(e, ENOTSUP,
 			    "to count at many places at once takes links of many probes (Linux "
 			    "6.6), and root");
-	w = calloc(1, sizeof(*w));
-	if (!w)
-		return fail(e, ENOMEM, "out of memory");
+	w = xcalloc(1, sizeof(*w));
 	w->pid = pid;
 	w->cpus = libbpf_num_possible_cpus();
 	w->code.o = o;
-	w->before = calloc(VISIT_RATES_SITES, sizeof(*w->before));
-	w->each = w->cpus > 0 ? calloc((size_t)w->cpus, sizeof(*w->each)) : NULL;
-	r = w->before && w->each ? load(w, e) : fail(e, ENOMEM, "out of memory");
+	w->before = xcalloc(VISIT_RATES_SITES, sizeof(*w->before));
+	w->each = w->cpus > 0 ? xcalloc((size_t)w->cpus, sizeof(*w->each)) : NULL;
+	r = w->each ? load(w, e) : fail(e, ENOMEM, "out of memory");
 	if (r == 0 && !uprobes_alone_in(pid))
 		r = fail(
 			e, ENOTSUP,
@@ -181,11 +180,9 @@ static void read_hits(const struct windows *w, const struct window_place *places
 static int attach(struct windows *w, const struct window_place *places, const bool *wanted,
 		  size_t n, struct error *e)
 {
-	_cleanup_free_ struct uprobe *probes = calloc(n + 1, sizeof(*probes));
+	_cleanup_free_ struct uprobe *probes = xcalloc(n + 1, sizeof(*probes));
 	struct uprobes u = {.places = &w->code, .pid = w->pid, .all = probes};
 
-	if (!probes)
-		return fail(e, ENOMEM, "out of memory");
 	for (size_t i = 0; i < n; i++)
 		if (wanted[i])
 			probes[u.n++] =
