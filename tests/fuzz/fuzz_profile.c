@@ -107,8 +107,9 @@ static bool report_is_clean(const struct profile *p, uint64_t seed)
 	FILE *f = open_memstream(&out, &size);
 	bool clean = true;
 
-	if (!f || analyse(p, seed, &a) < 0)
+	if (!f)
 		return false;
+	analyse(p, seed, &a);
 	report_print(f, p, &a, NULL, NULL);
 	fuzz_must(report_csv(f, p, &a) == 0 && report_markdown(f, p, &a) == 0 &&
 		  report_json(f, p, &a) == 0);

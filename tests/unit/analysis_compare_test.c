@@ -83,9 +83,9 @@ struct pair {
 
 static void compare_pair(struct pair *p)
 {
-	assert_int_equal(analyse(&p->before, 1, &p->a), 0);
-	assert_int_equal(analyse(&p->after, 1, &p->b), 0);
-	assert_int_equal(compare(&p->before, &p->a, &p->after, &p->b, &p->c), 0);
+	analyse(&p->before, 1, &p->a);
+	analyse(&p->after, 1, &p->b);
+	compare(&p->before, &p->a, &p->after, &p->b, &p->c);
 }
 
 static void pair_free(struct pair *p)

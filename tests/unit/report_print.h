@@ -22,7 +22,7 @@ static inline char *print(const struct profile *p, const struct report_options *
 	FILE *f = open_memstream(&text, &size);
 
 	assert_non_null(f);
-	assert_int_equal(analyse(p, 1, &a), 0);
+	analyse(p, 1, &a);
 	report_print(f, p, &a, o, h);
 	assert_int_equal(fclose(f), 0);
 	analysis_free(&a);

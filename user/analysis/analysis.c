@@ -13,9 +13,9 @@
 #include "analysis/stats.h"
 #include "analysis/verdict.h"
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/waits.h"
 
-#include <errno.h>
 #include <math.h>
 
 /* Bound for hostile files. */
@@ -34,11 +34,9 @@ static int by_size(const void *a, const void *b)
 
 static struct line_place *place_lines(const struct observation *obs, size_t n, size_t *ret_n)
 {
-	struct line_place *places = calloc(n + 1, sizeof(*places));
+	struct line_place *places = xcalloc(n + 1, sizeof(*places));
 	size_t n_places = 0;
 
-	if (!places)
-		return NULL;
 	for (size_t i = 0, len; i < n; i += len) {
 		len = line_length(obs + i, n - i);
 		places[n_places++] = (struct line_place){i, len};
@@ -49,72 +47,56 @@ static struct line_place *place_lines(const struct observation *obs, size_t n, s
 }
 
 /* The line's percentiles; the pool's baseline is made once. */
-static int analyse_latency(const struct point_context *ctx, const struct observation *obs, size_t n,
-			   struct latency_base *pool, struct analysis_line *line)
+static void analyse_latency(const struct point_context *ctx, const struct observation *obs,
+			    size_t n, struct latency_base *pool, struct analysis_line *line)
 {
 	size_t zeros = line_zeros(obs, n), n_base;
 	_cleanup_free_ struct latency_base *own = NULL;
 	const struct observation *base;
-	int r;
 
 	line_baseline(ctx, obs, n, &base, &n_base);
-	if (base != ctx->zeros) {
-		own = calloc(1, sizeof(*own));
-		r = own ? latency_base_make(own, base, n_base, ctx->rng) : -ENOMEM;
-		if (r < 0)
-			return r;
-	}
-	return latency_line(obs + zeros, n - zeros, line_cell_step(obs, n), own ? own : pool,
-			    line->allow, ctx->rng, &line->latency);
+	if (base != ctx->zeros)
+		own = latency_base_make(base, n_base, ctx->rng);
+	line->latency = latency_line(obs + zeros, n - zeros, line_cell_step(obs, n),
+				     own ? own : pool, line->allow, ctx->rng);
 }
 
 /* Percentiles of a latency point that measured, and of at most @max_lines of its lines. */
-static int analyse_intervals(const struct point_context *ctx, const struct observation *obs,
-			     size_t n, const struct line_place *places, size_t max_lines,
-			     struct analysis_point *point)
+static void analyse_intervals(const struct point_context *ctx, const struct observation *obs,
+			      size_t n, const struct line_place *places, size_t max_lines,
+			      struct analysis_point *point)
 {
-	_cleanup_free_ struct latency_base *pool = calloc(1, sizeof(*pool));
-	int r = pool ? latency_base_make(pool, ctx->zeros, ctx->n_zeros, ctx->rng) : -ENOMEM;
+	_cleanup_free_ struct latency_base *pool =
+		latency_base_make(ctx->zeros, ctx->n_zeros, ctx->rng);
 
-	if (r == 0)
-		r = latency_point(obs, n, pool, &point->intervals);
-	for (size_t i = 0;
-	     r == 0 && i < point->n_lines && i < max_lines && i < LATENCY_LINES_OF_POINT; i++)
-		r = analyse_latency(ctx, obs + places[i].first, places[i].n, pool,
-				    &point->lines[i]);
-	return r;
+	point->intervals = latency_point(obs, n, pool);
+	for (size_t i = 0; i < point->n_lines && i < max_lines && i < LATENCY_LINES_OF_POINT; i++)
+		analyse_latency(ctx, obs + places[i].first, places[i].n, pool, &point->lines[i]);
 }
 
 /* Machines and programs do not go at one pace. Where the program has phases, its lines have
  * baselines of their own: what differs is drift only if the neighbours in time tell it better than
  * those do. */
-static int take_out_what_differs(struct point_context *ctx, struct observation *obs, size_t n,
-				 struct analysis_speed *speed)
+static void take_out_what_differs(struct point_context *ctx, struct observation *obs, size_t n,
+				  struct analysis_speed *speed)
 {
-	int r = speed_remove(obs, n, speed);
-
-	if (r > 0)
-		r = point_context_init(ctx, obs, n, ctx->rng);
-	if (r < 0)
-		return r;
-	r = drift_remove(obs, n, ctx->pooled);
-	if (r > 0)
-		r = point_context_init(ctx, obs, n, ctx->rng);
+	if (speed_remove(obs, n, speed))
+		point_context_init(ctx, obs, n, ctx->rng);
+	if (drift_remove(obs, n, ctx->pooled))
+		point_context_init(ctx, obs, n, ctx->rng);
 	ctx->speed_share = speed->share;
-	return r;
 }
 
-static int analyse_lines(struct point_context *ctx, struct observation *obs,
-			 const struct line_place *places, const struct collection *c,
-			 const struct run_info *run, struct analysis_point *point,
-			 struct evidence *evidence)
+static void analyse_lines(struct point_context *ctx, struct observation *obs,
+			  const struct line_place *places, const struct collection *c,
+			  const struct run_info *run, struct analysis_point *point,
+			  struct evidence *evidence)
 {
 	_cleanup_free_ struct analysis_presence *presence =
-		calloc(point->n_lines + 1, sizeof(*presence));
-	int r = presence ? presence_find(ctx, obs, places, point->n_lines, &run->presence, presence)
-			 : -ENOMEM;
+		xcalloc(point->n_lines + 1, sizeof(*presence));
 
-	for (size_t i = 0; r == 0 && i < point->n_lines; i++) {
+	presence_find(ctx, obs, places, point->n_lines, &run->presence, presence);
+	for (size_t i = 0; i < point->n_lines; i++) {
 		struct analysis_line *line = &point->lines[i];
 		uint32_t id = obs[places[i].first].line;
 
@@ -126,14 +108,13 @@ static int analyse_lines(struct point_context *ctx, struct observation *obs,
 		line->undecided = run->lines[id].waits ? run->lines[id].waits
 				  : line->held > 0     ? run->held
 						       : UNDECIDED_OPEN;
-		r = line_analyse(ctx, obs + places[i].first, places[i].n, presence[i], line,
-				 &evidence[i]);
+		evidence[i] =
+			line_analyse(ctx, obs + places[i].first, places[i].n, presence[i], line);
 	}
-	return r;
 }
 
-static int analyse_point(struct collection *c, const struct collected_point *from,
-			 const struct run_info *run, struct rng *rng, struct analysis_point *point)
+static void analyse_point(struct collection *c, const struct collected_point *from,
+			  const struct run_info *run, struct rng *rng, struct analysis_point *point)
 {
 	_cleanup_(point_context_free) struct point_context ctx = {0};
 	struct observation *obs = c->obs + from->first;
@@ -142,48 +123,36 @@ static int analyse_point(struct collection *c, const struct collected_point *fro
 	_cleanup_free_ struct evidence *evidence = NULL;
 	enum undecided why = run->undecided;
 	double visits = 0;
-	int r = point_context_init(&ctx, obs, from->n, rng);
 
-	if (r || !places)
-		return -ENOMEM;
-	r = take_out_what_differs(&ctx, obs, from->n, &point->speed);
-	if (r)
-		return r;
+	point_context_init(&ctx, obs, from->n, rng);
+	take_out_what_differs(&ctx, obs, from->n, &point->speed);
 	point->speed.spins &= !run->alone;
 	if (n_lines > run->max_lines)
 		n_lines = run->max_lines;
-	evidence = calloc(n_lines + 1, sizeof(*evidence));
-	point->lines = calloc(n_lines + 1, sizeof(*point->lines));
-	if (!evidence || !point->lines)
-		return -ENOMEM;
+	evidence = xcalloc(n_lines + 1, sizeof(*evidence));
+	point->lines = xcalloc(n_lines + 1, sizeof(*point->lines));
 	point->n_lines = n_lines;
 	point->name = from->name;
 	point->kind = from->kind;
 	for (size_t i = 0; i < from->n; i++)
 		visits += obs[i].visits;
 	point->visits = visits < 0x1p63 ? (uint64_t)visits : UINT64_MAX;
-	r = analyse_lines(&ctx, obs, places, c, run, point, evidence);
-	if (r == 0 && from->measured)
-		r = analyse_intervals(&ctx, obs, from->n, places, LATENCY_LINES / c->n_points,
-				      point);
-	if (r == 0)
-		r = point_placebo(&ctx, &point->placebo);
-	if (r)
-		return r;
+	analyse_lines(&ctx, obs, places, c, run, point, evidence);
+	if (from->measured)
+		analyse_intervals(&ctx, obs, from->n, places, LATENCY_LINES / c->n_points, point);
+	point->placebo = point_placebo(&ctx);
 	if (why == UNDECIDED_OPEN && from->kind == PROFILE_THROUGHPUT && point_has_bursts(&ctx))
 		why = UNDECIDED_BURSTS;
-	return verdicts(point->lines, evidence, n_lines, why, run->elapsed_s);
+	verdicts(point->lines, evidence, n_lines, why, run->elapsed_s);
 }
 
-static int sum_fidelity(const struct profile *p, struct analysis *a)
+static void sum_fidelity(const struct profile *p, struct analysis *a)
 {
-	_cleanup_free_ double *late = calloc(p->n_experiments + 1, sizeof(*late));
+	_cleanup_free_ double *late = xcalloc(p->n_experiments + 1, sizeof(*late));
 	_cleanup_free_ uint64_t *settled = fidelity_settled_periods(p);
 	double foreign = 0, stolen = 0;
 	size_t n_late = 0;
 
-	if (!late || !settled)
-		return -ENOMEM;
 	for (size_t i = 0; i < p->n_experiments; i++) {
 		const struct profile_experiment *x = &p->experiments[i].x;
 		double share = fidelity_share(x->foreign), taken = fidelity_share(x->stolen),
@@ -212,7 +181,6 @@ static int sum_fidelity(const struct profile *p, struct analysis *a)
 	a->foreign = a->elapsed_ns > 0 ? foreign / a->elapsed_ns : 0;
 	a->stolen = a->elapsed_ns > 0 ? stolen / a->elapsed_ns : 0;
 	a->late_ns = n_late ? stats_quantile(late, n_late, 0.5) : 0;
-	return 0;
 }
 
 bool analysis_disturbed(const struct profile *p, const struct analysis *a)
@@ -220,36 +188,23 @@ bool analysis_disturbed(const struct profile *p, const struct analysis *a)
 	return 2 * a->disturbed > p->n_experiments;
 }
 
-int analyse(const struct profile *p, uint64_t seed, struct analysis *ret)
+void analyse(const struct profile *p, uint64_t seed, struct analysis *ret)
 {
-	_cleanup_(collection_free) struct collection c = {0};
+	_cleanup_(collection_free) struct collection c = collect(p);
 	_cleanup_(run_info_free) struct run_info run = {0};
-	_cleanup_(analysis_free) struct analysis a = {0};
+	size_t n = c.n_points < MAX_POINTS ? c.n_points : MAX_POINTS;
+	struct analysis a = {.points = xcalloc(n + 1, sizeof(*a.points)), .n_points = n};
 	struct rng rng;
-	size_t n;
-	int r = collect(p, &c);
 
-	if (r)
-		return r;
-	n = c.n_points < MAX_POINTS ? c.n_points : MAX_POINTS;
-	a.points = calloc(n + 1, sizeof(*a.points));
-	if (!a.points || sum_fidelity(p, &a) || run_info_make(p, &c, n, a.elapsed_ns / 1e9, &run))
-		return -ENOMEM;
+	sum_fidelity(p, &a);
+	run_info_make(p, &c, n, a.elapsed_ns / 1e9, &run);
 	if (run.undecided == UNDECIDED_OPEN && analysis_disturbed(p, &a))
 		run.undecided = UNDECIDED_DISTURBED;
 	rng_seed(&rng, seed);
-	a.n_points = n;
-	for (size_t i = 0; i < n; i++) {
-		r = analyse_point(&c, &c.points[i], &run, &rng, &a.points[i]);
-		if (r)
-			return r;
-	}
-	r = slopes_add(p, &a);
-	if (r < 0)
-		return r;
+	for (size_t i = 0; i < n; i++)
+		analyse_point(&c, &c.points[i], &run, &rng, &a.points[i]);
+	slopes_add(p, &a);
 	*ret = a;
-	a = (struct analysis){0};
-	return 0;
 }
 
 void analysis_free(struct analysis *a)

@@ -246,8 +246,8 @@ struct analysis {
 bool analysis_disturbed(const struct profile *p, const struct analysis *a);
 
 /* @seed makes the bootstrap repeatable. The contents of *ret are the caller's (analysis_free) and
- * point into @p. -ENOMEM. */
-int analyse(const struct profile *p, uint64_t seed, struct analysis *ret);
+ * point into @p. */
+void analyse(const struct profile *p, uint64_t seed, struct analysis *ret);
 void analysis_free(struct analysis *a);
 /* The first point with visits, or NULL. */
 const struct analysis_point *analysis_visited(const struct analysis *a);

@@ -4,8 +4,8 @@
 #include "analysis/fidelity.h"
 #include "analysis/histogram.h"
 #include "base/cleanup.h"
+#include "base/memory.h"
 
-#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -145,23 +145,18 @@ static int by_place(const void *a, const void *b)
 	return (x->experiment > y->experiment) - (x->experiment < y->experiment);
 }
 
-static int number_lines(const struct profile *p, struct collection *c)
+static void number_lines(const struct profile *p, struct collection *c)
 {
-	_cleanup_free_ struct name_ref *refs = calloc(p->n_experiments + 1, sizeof(*refs));
+	_cleanup_free_ struct name_ref *refs = xcalloc(p->n_experiments + 1, sizeof(*refs));
 
-	if (!refs)
-		return -ENOMEM;
 	for (size_t i = 0; i < p->n_experiments; i++)
 		refs[i] = (struct name_ref){
 			p->experiments[i].x.selected ? p->experiments[i].x.selected : "", 0,
 			&c->line_of[i]};
 	c->n_lines = number_names(refs, p->n_experiments);
-	c->lines = calloc(c->n_lines + 1, sizeof(*c->lines));
-	if (!c->lines)
-		return -ENOMEM;
+	c->lines = xcalloc(c->n_lines + 1, sizeof(*c->lines));
 	for (size_t i = 0; i < c->n_lines; i++)
 		c->lines[i] = refs[i].name;
-	return 0;
 }
 
 /* Older profiles have only what a hit costs. It is of the same size: what stops a thread is the
@@ -173,14 +168,12 @@ static double tick_ns(const struct profile_startup *run)
 
 /* When each experiment was, in ns: since its run's first one, and a run after the other, farther
  * apart than any is long. Files that do not say when have the number of the experiment instead. The
- * caller's; NULL: no memory. */
+ * caller's. */
 static uint64_t *places_in_time(const struct profile *p)
 {
-	uint64_t *when = calloc(p->n_experiments + 1, sizeof(*when)), first = 0, longest = 0;
+	uint64_t *when = xcalloc(p->n_experiments + 1, sizeof(*when)), first = 0, longest = 0;
 	bool known = true;
 
-	if (!when)
-		return NULL;
 	for (size_t i = 0; i < p->n_experiments; i++)
 		known &= p->experiments[i].x.began != 0;
 	for (size_t i = 0; i < p->n_experiments; i++) {
@@ -204,16 +197,14 @@ static bool same_burst(const struct profile_run_experiment *a,
 }
 
 /* Fills the observations and numbers their points. */
-static int number_points(const struct profile *p, struct collection *c)
+static void number_points(const struct profile *p, struct collection *c)
 {
-	_cleanup_free_ struct name_ref *refs = calloc(c->n_obs + 1, sizeof(*refs));
+	_cleanup_free_ struct name_ref *refs = xcalloc(c->n_obs + 1, sizeof(*refs));
 	_cleanup_free_ uint64_t *settled = fidelity_settled_periods(p);
 	_cleanup_free_ double *usual = fidelity_usual_lengths(p);
 	_cleanup_free_ uint64_t *when = places_in_time(p);
 	size_t at = 0, burst = 0;
 
-	if (!refs || !settled || !usual || !when)
-		return -ENOMEM;
 	for (size_t i = 0; i < p->n_experiments; i++) {
 		const struct profile_run_experiment *x = &p->experiments[i];
 
@@ -237,26 +228,23 @@ static int number_points(const struct profile *p, struct collection *c)
 		}
 	}
 	c->n_points = number_names(refs, at);
-	c->points = calloc(c->n_points + 1, sizeof(*c->points));
-	if (!c->points)
-		return -ENOMEM;
+	c->points = xcalloc(c->n_points + 1, sizeof(*c->points));
 	for (size_t i = 0; i < c->n_points; i++)
 		c->points[i] = (struct collected_point){refs[i].name,
 							(enum profile_point_kind)(refs[i].kind / 2),
 							refs[i].kind % 2, 0, 0};
-	return 0;
 }
 
-int collect(const struct profile *p, struct collection *ret)
+struct collection collect(const struct profile *p)
 {
-	_cleanup_(collection_free) struct collection c = {0};
+	struct collection c = {0};
 
 	for (size_t i = 0; i < p->n_experiments; i++)
 		c.n_obs += p->experiments[i].n_points;
-	c.obs = calloc(c.n_obs + 1, sizeof(*c.obs));
-	c.line_of = calloc(p->n_experiments + 1, sizeof(*c.line_of));
-	if (!c.obs || !c.line_of || number_lines(p, &c) || number_points(p, &c))
-		return -ENOMEM;
+	c.obs = xcalloc(c.n_obs + 1, sizeof(*c.obs));
+	c.line_of = xcalloc(p->n_experiments + 1, sizeof(*c.line_of));
+	number_lines(p, &c);
+	number_points(p, &c);
 	qsort(c.obs, c.n_obs, sizeof(*c.obs), by_place);
 	for (size_t i = 0; i < c.n_obs; i++) {
 		struct collected_point *point = &c.points[c.obs[i].point];
@@ -264,9 +252,7 @@ int collect(const struct profile *p, struct collection *ret)
 		if (point->n++ == 0)
 			point->first = i;
 	}
-	*ret = c;
-	c = (struct collection){0};
-	return 0;
+	return c;
 }
 
 unsigned int line_cell_key(uint16_t key, unsigned int step)
@@ -305,22 +291,14 @@ double observation_pace(const struct observation *o, bool lengths, enum reading 
 	return log(o->num[how] / o->den[how]);
 }
 
-int observations_rescale(struct observation *obs, size_t n, scales_finder find, void *arg)
+bool observations_rescale(struct observation *obs, size_t n, scales_finder find, void *arg)
 {
-	_cleanup_free_ double *scales = calloc(n + 1, sizeof(*scales));
-	int lengths = 0, means;
+	_cleanup_free_ double *scales = xcalloc(n + 1, sizeof(*scales));
+	bool lengths = n && obs[0].latency && find(obs, n, true, scales, arg), means;
 
-	if (!scales)
-		return -ENOMEM;
-	if (n && obs[0].latency)
-		lengths = find(obs, n, true, scales, arg);
-	if (lengths < 0)
-		return lengths;
 	for (size_t i = 0; lengths && i < n; i++)
 		obs[i].length_scale *= scales[i];
 	means = find(obs, n, false, scales, arg);
-	if (means < 0)
-		return means;
 	for (size_t i = 0; means && i < n; i++) {
 		for (int how = 0; how < N_READINGS; how++)
 			obs[i].num[how] *= scales[i];

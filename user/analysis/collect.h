@@ -85,11 +85,11 @@ unsigned int line_cell_key(uint16_t key, unsigned int step);
 double observation_pace(const struct observation *o, bool lengths, enum reading how);
 /* Multiplies the times of the observations by what @find puts into @scales, and where intervals
  * were measured their @lengths, before, by what it finds for those. @find returns whether anything
- * is to be changed, and this whether anything was. -ENOMEM. */
-typedef int (*scales_finder)(const struct observation *obs, size_t n, bool lengths, double *scales,
-			     void *arg);
-int observations_rescale(struct observation *obs, size_t n, scales_finder find, void *arg);
+ * is to be changed, and this whether anything was. */
+typedef bool (*scales_finder)(const struct observation *obs, size_t n, bool lengths, double *scales,
+			      void *arg);
+bool observations_rescale(struct observation *obs, size_t n, scales_finder find, void *arg);
 
-/* -ENOMEM. The strings stay @p's. */
-int collect(const struct profile *p, struct collection *ret);
+/* The strings stay @p's. collection_free. */
+struct collection collect(const struct profile *p);
 void collection_free(struct collection *c);

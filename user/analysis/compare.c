@@ -5,9 +5,9 @@
 #include "analysis/histogram.h"
 #include "analysis/stats.h"
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "profile/source_text.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,18 +82,17 @@ static size_t windows_of(const struct profile *p, const struct analysis_point *p
 	return n;
 }
 
-/* -ENOMEM; a pace that is not known is NaN. */
-static int pace_of(const struct profile *p, const struct analysis_point *point, struct pace *ret)
+/* A pace that is not known is NaN. */
+static struct pace pace_of(const struct profile *p, const struct analysis_point *point)
 {
 	size_t most = p->n_experiments + p->n_slopes + 1;
-	_cleanup_free_ double *ns = calloc(most, sizeof(*ns)),
-			      *visits = calloc(most, sizeof(*visits));
+	_cleanup_free_ double *ns = xcalloc(most, sizeof(*ns)),
+			      *visits = xcalloc(most, sizeof(*visits));
 	double sum_ns = 0, sum_visits = 0, logs[PARTS] = {0}, within = 0;
 	_cleanup_free_ uint64_t *settled = fidelity_settled_periods(p);
+	struct pace ret = {.variance = NAN};
 	size_t n = 0, parts;
 
-	if (!ns || !visits || !settled)
-		return -ENOMEM;
 	for (size_t i = 0; i < p->n_experiments; i++)
 		if (p->experiments[i].x.speedup == 0 &&
 		    time_of(&p->experiments[i], settled[p->experiments[i].run], point, &ns[n],
@@ -105,9 +104,7 @@ static int pace_of(const struct profile *p, const struct analysis_point *point, 
 		sum_ns += ns[i];
 		sum_visits += visits[i];
 	}
-	*ret = (struct pace){.log_ns =
-				     sum_ns > 0 && sum_visits > 0 ? log(sum_ns / sum_visits) : NAN,
-			     .variance = NAN};
+	ret.log_ns = sum_ns > 0 && sum_visits > 0 ? log(sum_ns / sum_visits) : NAN;
 	parts = n < PARTS ? n : PARTS;
 	for (size_t k = 0; k < parts; k++) {
 		double part_ns = 0, part_visits = 0;
@@ -121,15 +118,15 @@ static int pace_of(const struct profile *p, const struct analysis_point *point, 
 			within += pow(log(ns[i] / visits[i]) - logs[k], 2);
 	}
 	if (parts >= 2) {
-		ret->df = (double)parts - 1;
-		ret->variance = pow(stats_deviation(logs, parts), 2) / (double)parts;
+		ret.df = (double)parts - 1;
+		ret.variance = pow(stats_deviation(logs, parts), 2) / (double)parts;
 		/* Of a part with one experiment nothing is known but that. */
 		if (n > parts && isfinite(within))
-			ret->wander = fmax(0, ret->variance * (double)parts -
-						      within / (double)(n - parts) * (double)parts /
-							      (double)n);
+			ret.wander = fmax(0, ret.variance * (double)parts -
+						     within / (double)(n - parts) * (double)parts /
+							     (double)n);
 	}
-	return 0;
+	return ret;
 }
 
 /* By how much less time a unit takes at pace @b than at @a; with @wander, if that of the machine is
@@ -252,15 +249,13 @@ static bool same_text(const struct profile *p, const struct profile *q, const ch
 	       (x.length == y.length && !memcmp(x.text, y.text, x.length));
 }
 
-static int compare_lines(const struct profile *before, const struct profile *after,
-			 struct compare_point *p)
+static void compare_lines(const struct profile *before, const struct profile *after,
+			  struct compare_point *p)
 {
 	double factor;
 
 	p->slopes_only = analysis_slopes_only(p->before) && analysis_slopes_only(p->after);
-	p->lines = calloc(p->after->n_lines + 1, sizeof(*p->lines));
-	if (!p->lines)
-		return -ENOMEM;
+	p->lines = xcalloc(p->after->n_lines + 1, sizeof(*p->lines));
 	for (size_t i = 0; i < p->after->n_lines; i++) {
 		const struct analysis_line *line = &p->after->lines[i],
 					   *old = moved(before, p->before, after, line);
@@ -289,15 +284,12 @@ static int compare_lines(const struct profile *before, const struct profile *aft
 			l->differs |= d.low > 0 || d.high < 0;
 		}
 	}
-	return 0;
 }
 
-int compare(const struct profile *before, const struct analysis *a, const struct profile *after,
-	    const struct analysis *b, struct comparison *ret)
+void compare(const struct profile *before, const struct analysis *a, const struct profile *after,
+	     const struct analysis *b, struct comparison *ret)
 {
-	*ret = (struct comparison){.points = calloc(b->n_points + 1, sizeof(*ret->points))};
-	if (!ret->points)
-		return -ENOMEM;
+	*ret = (struct comparison){.points = xcalloc(b->n_points + 1, sizeof(*ret->points))};
 	for (size_t i = 0; i < b->n_points; i++)
 		for (size_t j = 0; j < a->n_points; j++) {
 			struct compare_point *p = &ret->points[ret->n_points];
@@ -313,19 +305,15 @@ int compare(const struct profile *before, const struct analysis *a, const struct
 						    .old = before,
 						    .new = after};
 			ret->n_points++;
-			if (pace_of(before, p->before, &x) < 0 ||
-			    pace_of(after, p->after, &y) < 0 ||
-			    compare_lines(before, after, p) < 0) {
-				compare_free(ret);
-				return -ENOMEM;
-			}
+			x = pace_of(before, p->before);
+			y = pace_of(after, p->after);
+			compare_lines(before, after, p);
 			p->before_ns = exp(x.log_ns);
 			p->after_ns = exp(y.log_ns);
 			p->gain = gain_of(&x, &y, true);
 			p->steady = gain_of(&x, &y, false);
 			break;
 		}
-	return 0;
 }
 
 void compare_free(struct comparison *c)

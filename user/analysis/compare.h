@@ -36,10 +36,9 @@ struct comparison {
 
 /* Lines are the same if they have one name; or, where numbers moved, if they are in one function
  * and file and have the same text, which profiles know that were made --with-source, and no other
- * line has it. The contents of *ret are the caller's (compare_free) and point into the four.
- * -ENOMEM. */
-int compare(const struct profile *before, const struct analysis *a, const struct profile *after,
-	    const struct analysis *b, struct comparison *ret);
+ * line has it. The contents of *ret are the caller's (compare_free) and point into the four. */
+void compare(const struct profile *before, const struct analysis *a, const struct profile *after,
+	     const struct analysis *b, struct comparison *ret);
 void compare_free(struct comparison *c);
 
 /* promise.c. What was predicted of a change that has been made, and what came of it. */

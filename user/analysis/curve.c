@@ -4,8 +4,8 @@
 #include "analysis/fit.h"
 #include "analysis/stats.h"
 #include "base/cleanup.h"
+#include "base/memory.h"
 
-#include <errno.h>
 #include <math.h>
 
 #define DRAWS 200
@@ -177,12 +177,12 @@ static void conclude(const struct fit *f, size_t n, struct draws *d, struct anal
 	}
 }
 
-int curve_make(const struct observation *obs, size_t n, enum reading how,
-	       const struct curve_base *base, struct rng *rng, struct analysis_curve *ret)
+void curve_make(const struct observation *obs, size_t n, enum reading how,
+		const struct curve_base *base, struct rng *rng, struct analysis_curve *ret)
 {
-	_cleanup_free_ struct fit_point *points = calloc(n + 1, sizeof(*points)), *drawn = NULL;
-	_cleanup_free_ size_t *begin = calloc(n + 2, sizeof(*begin));
-	_cleanup_free_ struct draws *d = calloc(1, sizeof(*d));
+	_cleanup_free_ struct fit_point *points = xcalloc(n + 1, sizeof(*points)), *drawn = NULL;
+	_cleanup_free_ size_t *begin = xcalloc(n + 2, sizeof(*begin));
+	_cleanup_free_ struct draws *d = xcalloc(1, sizeof(*d));
 	struct fit f;
 	size_t made, n_bursts, most;
 
@@ -194,25 +194,20 @@ int curve_make(const struct observation *obs, size_t n, enum reading how,
 	ret->slope = ret->slope_low = ret->slope_high = NAN;
 	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
 		ret->at[k].effect = ret->at[k].low = ret->at[k].high = NAN;
-	if (!points || !begin || !d)
-		return -ENOMEM;
 	if (n < MIN_POINTS || !base->resampled || !(base->period > 0))
-		return 0;
+		return;
 	made = make_points(obs, n, how, base, points);
 	if (made < MIN_POINTS)
-		return 0;
+		return;
 	qsort(points, made, sizeof(*points), by_burst);
 	n_bursts = find_bursts(points, made, begin, &most);
-	drawn = calloc(n_bursts * most + 1, sizeof(*drawn));
-	if (!drawn)
-		return -ENOMEM;
+	drawn = xcalloc(n_bursts * most + 1, sizeof(*drawn));
 	f = fit_curve(points, made, !obs[0].in_burst);
 	if (isnan(f.slope))
-		return 0;
+		return;
 	ret->least_speedup = obs[0].key / 1000.0;
 	ret->most_speedup = obs[n - 1].key / 1000.0;
 	draw_all(&(struct deck){points, begin, n_bursts, !obs[0].in_burst, drawn}, isnan(f.knee),
 		 ret->most_speedup, base, rng, d);
 	conclude(&f, n_bursts, d, ret);
-	return 0;
 }

@@ -13,6 +13,6 @@ struct curve_base {
 /* @obs are the line's experiments above 0 %, by speedup. Intervals by the bootstrap: experiments
  * and baseline are drawn with replacement and the curve is fitted anew each time, knee or none
  * included. Nothing is known (NaN) where there are too few experiments, or where a whole speedup
- * went without a visit. -ENOMEM. */
-int curve_make(const struct observation *obs, size_t n, enum reading how,
-	       const struct curve_base *base, struct rng *rng, struct analysis_curve *ret);
+ * went without a visit. */
+void curve_make(const struct observation *obs, size_t n, enum reading how,
+		const struct curve_base *base, struct rng *rng, struct analysis_curve *ret);

@@ -3,9 +3,9 @@
 
 #include "analysis/line.h"
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/search.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdbool.h>
 
@@ -151,20 +151,17 @@ static size_t choose_window(const struct zero *z, size_t n, size_t fewest)
 	return best && usual > least * (1 + WORTH / sqrt((double)n)) ? best : 0;
 }
 
-static int find_scales(const struct observation *obs, size_t n, bool lengths, double *scales,
-		       void *arg)
+static bool find_scales(const struct observation *obs, size_t n, bool lengths, double *scales,
+			void *arg)
 {
-	_cleanup_free_ struct zero *z = calloc(n + 1, sizeof(*z));
-	size_t n_zeros, k;
+	_cleanup_free_ struct zero *z = xcalloc(n + 1, sizeof(*z));
+	size_t n_zeros = find_zeros(obs, n, lengths, *(const bool *)arg, z), k;
 	double mean;
 
-	if (!z)
-		return -ENOMEM;
-	n_zeros = find_zeros(obs, n, lengths, *(const bool *)arg, z);
 	/* A burst has two zeros, which have only each other. */
 	k = n_zeros < MIN_ZEROS ? 0 : choose_window(z, n_zeros, obs[0].in_burst ? 1 : 2);
 	if (!k)
-		return 0;
+		return false;
 	mean = z[0].pace + (double)(z[n_zeros].paces_before / z[n_zeros].weights_before);
 	for (size_t i = 0; i < n; i++) {
 		uint64_t x = obs[i].when;
@@ -172,10 +169,10 @@ static int find_scales(const struct observation *obs, size_t n, bool lengths, do
 		scales[i] = exp(mean - local_pace(z, n_zeros,
 						  search_front(n_zeros, j, z[j].when < x), x, k));
 	}
-	return 1;
+	return true;
 }
 
-int drift_remove(struct observation *obs, size_t n, bool pooled)
+bool drift_remove(struct observation *obs, size_t n, bool pooled)
 {
 	return observations_rescale(obs, n, find_scales, &pooled);
 }

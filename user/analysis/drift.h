@@ -14,5 +14,5 @@
  * load that comes and goes is not. Where intervals were measured, @obs are all of them measured,
  * and their lengths are scaled by a pace of their own: the mean hangs on how many long ones there
  * were by chance, by more than the pace of their middle changes. Returns whether something was
- * changed. -ENOMEM. */
-int drift_remove(struct observation *obs, size_t n, bool pooled);
+ * changed. */
+bool drift_remove(struct observation *obs, size_t n, bool pooled);

@@ -3,8 +3,8 @@
 
 #include "analysis/stats.h"
 #include "base/cleanup.h"
+#include "base/memory.h"
 
-#include <errno.h>
 #include <math.h>
 
 /* How many experiments the pooled noise is worth against a group's own: enough to steady two or
@@ -134,15 +134,11 @@ static int by_burst(const void *a, const void *b)
 static struct block *make_blocks(const struct observation *obs, size_t n, enum reading how,
 				 size_t *ret_n)
 {
-	_cleanup_free_ const struct observation **order = calloc(n + 1, sizeof(*order));
-	struct block *blocks = calloc(MAX_BLOCKS, sizeof(*blocks));
+	_cleanup_free_ const struct observation **order = xcalloc(n + 1, sizeof(*order));
+	struct block *blocks = xcalloc(MAX_BLOCKS, sizeof(*blocks));
 	bool bursts = n && obs[0].in_burst;
 	size_t units = 0, unit = 0, n_blocks;
 
-	if (!order || !blocks) {
-		free(blocks);
-		return NULL;
-	}
 	for (size_t i = 0; i < n; i++)
 		order[i] = &obs[i];
 	if (bursts)
@@ -162,14 +158,12 @@ static struct block *make_blocks(const struct observation *obs, size_t n, enum r
 	return blocks;
 }
 
-int group_resample(const struct observation *obs, size_t n, enum reading how, struct rng *rng,
-		   double periods[RESAMPLES])
+void group_resample(const struct observation *obs, size_t n, enum reading how, struct rng *rng,
+		    double periods[RESAMPLES])
 {
 	size_t n_blocks = 0;
 	_cleanup_free_ struct block *blocks = make_blocks(obs, n, how, &n_blocks);
 
-	if (!blocks)
-		return -ENOMEM;
 	for (size_t i = 0; i < RESAMPLES; i++) {
 		struct block sum = {0};
 
@@ -181,7 +175,6 @@ int group_resample(const struct observation *obs, size_t n, enum reading how, st
 		}
 		periods[i] = quotient(sum.num, sum.den);
 	}
-	return 0;
 }
 
 /* One random half against the other. */
@@ -203,19 +196,15 @@ static double split(struct block *blocks, size_t n, struct rng *rng)
 	return fabs(1 - quotient(half[0].num, half[0].den) / quotient(half[1].num, half[1].den));
 }
 
-int group_placebo(const struct observation *obs, size_t n, enum reading how, struct rng *rng,
-		  double *ret)
+double group_placebo(const struct observation *obs, size_t n, enum reading how, struct rng *rng)
 {
 	double effects[PLACEBO_SPLITS];
 	size_t n_blocks = 0, got = 0;
 	_cleanup_free_ struct block *blocks = NULL;
 
-	*ret = NAN;
 	if (n < 4)
-		return 0;
+		return NAN;
 	blocks = make_blocks(obs, n, how, &n_blocks);
-	if (!blocks)
-		return -ENOMEM;
 	for (size_t i = 0; i < PLACEBO_SPLITS; i++) {
 		double e = split(blocks, n_blocks, rng);
 
@@ -223,7 +212,5 @@ int group_placebo(const struct observation *obs, size_t n, enum reading how, str
 			effects[got++] = e;
 	}
 	/* Halves without visits say nothing; if most are so, neither do the rest. */
-	if (got > PLACEBO_SPLITS / 2)
-		*ret = stats_quantile(effects, got, 0.95);
-	return 0;
+	return got > PLACEBO_SPLITS / 2 ? stats_quantile(effects, got, 0.95) : NAN;
 }

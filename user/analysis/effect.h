@@ -49,10 +49,9 @@ double effect_chance(const struct effect *e, double allowance);
 double effect_half_width(const struct effect *e); /* of the 95 % interval by Student's t */
 
 /* The group's period recomputed from RESAMPLES draws of its experiments with replacement; NaN where
- * a draw has no visits. -ENOMEM. */
-int group_resample(const struct observation *obs, size_t n, enum reading how, struct rng *rng,
-		   double periods[RESAMPLES]);
+ * a draw has no visits. */
+void group_resample(const struct observation *obs, size_t n, enum reading how, struct rng *rng,
+		    double periods[RESAMPLES]);
 /* 95 % half-width of one random half of the group against the other; NaN below four experiments.
- * -ENOMEM. */
-int group_placebo(const struct observation *obs, size_t n, enum reading how, struct rng *rng,
-		  double *ret);
+ */
+double group_placebo(const struct observation *obs, size_t n, enum reading how, struct rng *rng);

@@ -3,6 +3,7 @@
 
 #include "analysis/analysis.h"
 #include "base/cleanup.h"
+#include "base/memory.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -40,22 +41,18 @@ static double bounded(double value, double bound)
 
 uint64_t *fidelity_settled_periods(const struct profile *p)
 {
-	uint64_t *ret = calloc(p->n_runs + 1, sizeof(*ret));
+	uint64_t *ret = xcalloc(p->n_runs + 1, sizeof(*ret));
 
-	for (size_t i = 0; ret && i < p->n_experiments; i++)
+	for (size_t i = 0; i < p->n_experiments; i++)
 		ret[p->experiments[i].run] = p->experiments[i].x.period_ns;
 	return ret;
 }
 
 double *fidelity_usual_lengths(const struct profile *p)
 {
-	_cleanup_free_ double *n = calloc(p->n_runs + 1, sizeof(*n));
-	double *ret = calloc(p->n_runs + 1, sizeof(*ret));
+	_cleanup_free_ double *n = xcalloc(p->n_runs + 1, sizeof(*n));
+	double *ret = xcalloc(p->n_runs + 1, sizeof(*ret));
 
-	if (!n || !ret) {
-		free(ret);
-		return NULL;
-	}
 	for (size_t i = 0; i < p->n_experiments; i++) {
 		ret[p->experiments[i].run] += fidelity_length(&p->experiments[i].x);
 		n[p->experiments[i].run]++;

@@ -3,6 +3,7 @@
 
 #include "analysis/stats.h"
 #include "base/cleanup.h"
+#include "base/memory.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -156,10 +157,10 @@ static void reweight(const struct fit *f, const struct fit_point *p, size_t n, d
 
 static struct fit fit_points(const struct fit_point *p, size_t n, bool knees, bool robust)
 {
-	_cleanup_free_ double *w = calloc(2 * n + 1, sizeof(*w));
+	_cleanup_free_ double *w = xcalloc(2 * n + 1, sizeof(*w));
 	struct fit f = {.slope = NAN, .knee = NAN};
 
-	if (!w || n == 0)
+	if (n == 0)
 		return f;
 	for (size_t i = 0; i < n; i++)
 		w[i] = p[i].weight;

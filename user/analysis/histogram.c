@@ -2,8 +2,8 @@
 #include "analysis/histogram.h"
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 
-#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -130,26 +130,22 @@ static void add_block(struct histogram_blocks *b, const struct observation *obs,
 	b->n++;
 }
 
-int histogram_blocks_make(struct histogram_blocks *ret, const struct observation *obs, size_t n)
+struct histogram_blocks histogram_blocks_make(const struct observation *obs, size_t n)
 {
-	_cleanup_(histogram_blocks_free) struct histogram_blocks b = {0};
-	_cleanup_free_ double *weight = calloc(HISTOGRAM_BUCKETS, sizeof(*weight));
+	struct histogram_blocks b = {0};
+	_cleanup_free_ double *weight = xcalloc(HISTOGRAM_BUCKETS, sizeof(*weight));
 	size_t join = 1 + n / MAX_BLOCKS, pairs = 0;
 
 	for (size_t i = 0; i < n; i++)
 		pairs += obs[i].latency->n_buckets;
-	b.list = calloc(n + 1, sizeof(*b.list));
-	b.pairs = calloc(pairs + 1, SPREAD * sizeof(*b.pairs));
-	if (!weight || !b.list || !b.pairs)
-		return -ENOMEM;
+	b.list = xcalloc(n + 1, sizeof(*b.list));
+	b.pairs = xcalloc(pairs + 1, SPREAD * sizeof(*b.pairs));
 	for (size_t i = 0, len; i < n; i += len) {
 		for (len = 1; len < join && i + len < n && obs[i + len].key == obs[i].key; len++)
 			;
 		add_block(&b, obs + i, len, weight);
 	}
-	*ret = b;
-	b = (struct histogram_blocks){0};
-	return 0;
+	return b;
 }
 
 void histogram_blocks_free(struct histogram_blocks *b)

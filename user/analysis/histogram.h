@@ -47,9 +47,8 @@ struct histogram_blocks {
 	size_t n_pairs;
 };
 
-/* @obs are measured and in the order of their keys. The contents of *ret are the caller's. -ENOMEM.
- */
-int histogram_blocks_make(struct histogram_blocks *ret, const struct observation *obs, size_t n);
+/* @obs are measured and in the order of their keys. histogram_blocks_free. */
+struct histogram_blocks histogram_blocks_make(const struct observation *obs, size_t n);
 void histogram_blocks_free(struct histogram_blocks *b);
 
 /* Zeroed memory is a sum of nothing, and so is a sum after this. */

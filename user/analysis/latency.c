@@ -6,8 +6,8 @@
 #include "analysis/line.h"
 #include "analysis/stats.h"
 #include "base/cleanup.h"
+#include "base/memory.h"
 
-#include <errno.h>
 #include <math.h>
 
 /* A percentile has an interval if at least so many intervals lie beyond it: the bootstrap knows
@@ -59,14 +59,13 @@ static bool enough(size_t i, double intervals)
 	       intervals * (1 - statistics[i].quantile) >= LEAST_BEYOND;
 }
 
-int latency_base_make(struct latency_base *base, const struct observation *obs, size_t n,
-		      struct rng *rng)
+struct latency_base *latency_base_make(const struct observation *obs, size_t n, struct rng *rng)
 {
-	_cleanup_(histogram_blocks_free) struct histogram_blocks blocks = {0};
-	_cleanup_free_ struct histogram_sums *sums = calloc(1, sizeof(*sums));
+	_cleanup_(histogram_blocks_free) struct histogram_blocks blocks =
+		histogram_blocks_make(obs, n);
+	_cleanup_free_ struct histogram_sums *sums = xcalloc(1, sizeof(*sums));
+	struct latency_base *base = xcalloc(1, sizeof(*base));
 
-	if (!sums || histogram_blocks_make(&blocks, obs, n) < 0)
-		return -ENOMEM;
 	for (size_t i = 0; i < blocks.n; i++)
 		histogram_add(sums, &blocks, i);
 	compute(sums, base->ns);
@@ -78,7 +77,7 @@ int latency_base_make(struct latency_base *base, const struct observation *obs, 
 			histogram_add(sums, &blocks, rng_below(rng, blocks.n));
 		compute(sums, base->draws[i]);
 	}
-	return 0;
+	return base;
 }
 
 static double change(double ns, double base)
@@ -110,14 +109,12 @@ static void cell_interval(const struct latency_base *own, const struct latency_b
 	c->high = fmax(c->effect + half, stats_quantile(v, got, 0.975));
 }
 
-static int make_cell(const struct observation *obs, size_t n, unsigned int key,
-		     const struct latency_base *base, struct rng *rng,
-		     struct analysis_latency_cell *cell)
+static void make_cell(const struct observation *obs, size_t n, unsigned int key,
+		      const struct latency_base *base, struct rng *rng,
+		      struct analysis_latency_cell *cell)
 {
-	_cleanup_free_ struct latency_base *own = calloc(1, sizeof(*own));
+	_cleanup_free_ struct latency_base *own = latency_base_make(obs, n, rng);
 
-	if (!own || latency_base_make(own, obs, n, rng) < 0)
-		return -ENOMEM;
 	*cell = (struct analysis_latency_cell){
 		.speedup = key / 1000.0, .experiments = n, .intervals = own->intervals};
 	for (size_t i = 0; i < N_LATENCY_STATISTICS; i++) {
@@ -128,7 +125,6 @@ static int make_cell(const struct observation *obs, size_t n, unsigned int key,
 		if (enough(i, fmin(own->intervals, base->intervals)))
 			cell_interval(own, base, i, c);
 	}
-	return 0;
 }
 
 /* The effects of all cells of one draw, one curve for each statistic. @sums: one for each cell. */
@@ -193,21 +189,18 @@ static void conclude(const struct fit fits[N_LATENCY_STATISTICS], const struct c
 
 /* A curve for each statistic through the cells. Experiments are drawn from the whole line: a cell
  * of a fine grid has one or two, which have no spread of their own. */
-static int make_curves(const struct observation *obs, size_t n, unsigned int step,
-		       const struct latency_base *base, struct rng *rng, struct analysis_latency *l)
+static void make_curves(const struct observation *obs, size_t n, unsigned int step,
+			const struct latency_base *base, struct rng *rng,
+			struct analysis_latency *l)
 {
-	_cleanup_(histogram_blocks_free) struct histogram_blocks blocks = {0};
-	_cleanup_free_ struct histogram_sums *sums = calloc(l->n_cells, sizeof(*sums));
-	_cleanup_free_ struct curve_draws *d = calloc(1, sizeof(*d));
+	_cleanup_(histogram_blocks_free) struct histogram_blocks blocks =
+		histogram_blocks_make(obs, n);
+	_cleanup_free_ struct histogram_sums *sums = xcalloc(l->n_cells, sizeof(*sums));
+	_cleanup_free_ struct curve_draws *d = xcalloc(1, sizeof(*d));
+	_cleanup_free_ size_t *cell_of = xcalloc(blocks.n + 1, sizeof(*cell_of));
 	struct fit fits[N_LATENCY_STATISTICS], drawn[N_LATENCY_STATISTICS];
-	_cleanup_free_ size_t *cell_of = NULL;
 	double speedups[ANALYSIS_MAX_SPEEDUPS], seen = 0;
 
-	if (!sums || !d || histogram_blocks_make(&blocks, obs, n) < 0)
-		return -ENOMEM;
-	cell_of = calloc(blocks.n + 1, sizeof(*cell_of));
-	if (!cell_of)
-		return -ENOMEM;
 	for (size_t c = 0; c < l->n_cells; c++)
 		speedups[c] = l->cells[c].speedup;
 	for (size_t i = 0; i < blocks.n; i++) {
@@ -232,7 +225,6 @@ static int make_curves(const struct observation *obs, size_t n, unsigned int ste
 		keep_draw(drawn, d);
 	}
 	conclude(fits, d, blocks.n, fmin(base->intervals, seen), l);
-	return 0;
 }
 
 /* Where the experiments at just this speedup say otherwise than the curve, or as surely, or where
@@ -287,15 +279,12 @@ static void scale_to_run(struct analysis_latency *l, double factor)
 		scale(l, i, isnan(statistics[i].quantile) ? factor : NAN);
 }
 
-int latency_line(const struct observation *obs, size_t n, unsigned int step,
-		 const struct latency_base *base, struct analysis_allowance allow, struct rng *rng,
-		 struct analysis_latency **ret)
+struct analysis_latency *latency_line(const struct observation *obs, size_t n, unsigned int step,
+				      const struct latency_base *base,
+				      struct analysis_allowance allow, struct rng *rng)
 {
-	_cleanup_free_ struct analysis_latency *l = calloc(1, sizeof(*l));
-	int r;
+	struct analysis_latency *l = xcalloc(1, sizeof(*l));
 
-	if (!l)
-		return -ENOMEM;
 	for (size_t i = 0; i < N_LATENCY_STATISTICS; i++)
 		for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
 			l->at[i][k] = (struct analysis_change){NAN, NAN, NAN};
@@ -303,15 +292,10 @@ int latency_line(const struct observation *obs, size_t n, unsigned int step,
 		unsigned int key = line_cell_key(obs[i].key, step);
 
 		len = line_cell_length(obs + i, n - i, step);
-		r = make_cell(obs + i, len, key, base, rng, &l->cells[l->n_cells++]);
-		if (r < 0)
-			return r;
+		make_cell(obs + i, len, key, base, rng, &l->cells[l->n_cells++]);
 	}
-	if (n >= LEAST_EXPERIMENTS && l->n_cells >= 2) {
-		r = make_curves(obs, n, step, base, rng, l);
-		if (r < 0)
-			return r;
-	}
+	if (n >= LEAST_EXPERIMENTS && l->n_cells >= 2)
+		make_curves(obs, n, step, base, rng, l);
 	let_cells_speak(l);
 	l->little = little_agrees(base->ns);
 	for (size_t c = 0; c < l->n_cells; c++)
@@ -320,18 +304,15 @@ int latency_line(const struct observation *obs, size_t n, unsigned int step,
 		scale(l, LATENCY_LITTLE, NAN);
 	scale_to_run(l, allow.presence.factor);
 	widen(l, allow);
-	*ret = TAKE_PTR(l);
-	return 0;
+	return l;
 }
 
-int latency_point(const struct observation *obs, size_t n, const struct latency_base *base,
-		  struct analysis_intervals **ret)
+struct analysis_intervals *latency_point(const struct observation *obs, size_t n,
+					 const struct latency_base *base)
 {
-	struct analysis_intervals *out = calloc(1, sizeof(*out));
+	struct analysis_intervals *out = xcalloc(1, sizeof(*out));
 	double time = 0, flight = 0;
 
-	if (!out)
-		return -ENOMEM;
 	for (size_t i = 0; i < N_LATENCY_STATISTICS; i++)
 		out->ns[i] = base->ns[i];
 	out->little = little_agrees(base->ns);
@@ -348,6 +329,5 @@ int latency_point(const struct observation *obs, size_t n, const struct latency_
 		time += obs[i].window;
 	}
 	out->in_flight = time > 0 ? flight / time : NAN;
-	*ret = out;
-	return 0;
+	return out;
 }

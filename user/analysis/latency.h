@@ -27,19 +27,17 @@ struct latency_base {
 	double ns[N_LATENCY_STATISTICS];
 	double draws[LATENCY_DRAWS][N_LATENCY_STATISTICS];
 };
-/* -ENOMEM. */
-int latency_base_make(struct latency_base *base, const struct observation *obs, size_t n,
-		      struct rng *rng);
+/* The caller's (free). */
+struct latency_base *latency_base_make(const struct observation *obs, size_t n, struct rng *rng);
 
 /* The line whose experiments above 0 % are @obs, by speedup; @step: speedups in thousandths that
  * are one cell;
- * @allow: what the method may be off by (analysis/fidelity.h). *ret is the caller's (free).
- * -ENOMEM. */
-int latency_line(const struct observation *obs, size_t n, unsigned int step,
-		 const struct latency_base *base, struct analysis_allowance allow, struct rng *rng,
-		 struct analysis_latency **ret);
+ * @allow: what the method may be off by (analysis/fidelity.h). The caller's (free). */
+struct analysis_latency *latency_line(const struct observation *obs, size_t n, unsigned int step,
+				      const struct latency_base *base,
+				      struct analysis_allowance allow, struct rng *rng);
 
-/* What is known of the point itself, from all of its experiments @obs and its baseline. *ret is the
- * caller's (free). -ENOMEM. */
-int latency_point(const struct observation *obs, size_t n, const struct latency_base *base,
-		  struct analysis_intervals **ret);
+/* What is known of the point itself, from all of its experiments @obs and its baseline. The
+ * caller's (free). */
+struct analysis_intervals *latency_point(const struct observation *obs, size_t n,
+					 const struct latency_base *base);

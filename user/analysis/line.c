@@ -6,8 +6,8 @@
 #include "analysis/permutation.h"
 #include "analysis/stats.h"
 #include "base/cleanup.h"
+#include "base/memory.h"
 
-#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -49,17 +49,15 @@ static void compare_readings(const struct observation *cell, size_t n, struct ob
 
 /* Do the 0 % periods of the lines differ by more than their noise? Cochran's Q over lines with
  * enough of them, all other lines together being one more. */
-static int test_pooling(struct point_context *ctx)
+static void test_pooling(struct point_context *ctx)
 {
-	_cleanup_free_ struct observation *rest = calloc(ctx->n_zeros + 1, sizeof(*rest));
-	_cleanup_free_ struct group *groups = calloc(ctx->n_zeros + 1, sizeof(*groups));
+	_cleanup_free_ struct observation *rest = xcalloc(ctx->n_zeros + 1, sizeof(*rest));
+	_cleanup_free_ struct group *groups = xcalloc(ctx->n_zeros + 1, sizeof(*groups));
 	enum reading how = choose_reading(ctx, ctx->zeros, ctx->n_zeros, NULL, 0);
 	struct noise noise = {0};
 	double sum_w = 0, sum = 0, q = 0;
 	size_t n_rest = 0, k = 0;
 
-	if (!rest || !groups)
-		return -ENOMEM;
 	for (size_t i = 0, len; i < ctx->n_zeros; i += len) {
 		len = line_length(ctx->zeros + i, ctx->n_zeros - i);
 		if (len >= LINE_MIN_OWN_BASELINE) {
@@ -73,7 +71,7 @@ static int test_pooling(struct point_context *ctx)
 		groups[k++] = group_make(rest, n_rest, how);
 	ctx->pooled = true;
 	if (k < 2)
-		return 0;
+		return;
 	for (size_t i = 0; i < k; i++)
 		noise_add(&noise, &groups[i]);
 	noise_finish(&noise);
@@ -89,7 +87,6 @@ static int test_pooling(struct point_context *ctx)
 	/* Negated, so that a line without any visit counts as different. The last term forgives
 	 * rounding where there is no noise. */
 	ctx->pooled = q <= noise.variance * stats_chi2_80((double)(k - 1)) + 1e-18;
-	return 0;
 }
 
 /* Of what is left of a visit when a line is nearly all of it, and is gone, everything is a large
@@ -108,10 +105,10 @@ static double zero_period(const struct observation *obs, size_t n, enum reading 
 	return num / den;
 }
 
-int point_context_init(struct point_context *ctx, const struct observation *obs, size_t n,
-		       struct rng *rng)
+void point_context_init(struct point_context *ctx, const struct observation *obs, size_t n,
+			struct rng *rng)
 {
-	_cleanup_free_ struct observation *scratch = calloc(n + 1, sizeof(*scratch));
+	_cleanup_free_ struct observation *scratch = xcalloc(n + 1, sizeof(*scratch));
 	double zero[N_READINGS] = {zero_period(obs, n, READ_WHOLE),
 				   zero_period(obs, n, READ_TIMED)};
 	struct noise compared[N_READINGS] = {0};
@@ -126,9 +123,7 @@ int point_context_init(struct point_context *ctx, const struct observation *obs,
 		if (obs[i].key > ctx->most_key)
 			ctx->most_key = obs[i].key;
 	}
-	ctx->zeros = calloc(n + 1, sizeof(*ctx->zeros));
-	if (!ctx->zeros || !scratch)
-		return -ENOMEM;
+	ctx->zeros = xcalloc(n + 1, sizeof(*ctx->zeros));
 	for (size_t i = 0, len; i < n; i += len) {
 		len = line_cell_length(obs + i, n - i, 1);
 		for (int how = 0; how < N_READINGS; how++) {
@@ -150,7 +145,7 @@ int point_context_init(struct point_context *ctx, const struct observation *obs,
 	/* With nothing to compare (one experiment a cell) the one without edges it is. */
 	ctx->timed_pays = isnan(compared[READ_WHOLE].variance) ||
 			  compared[READ_TIMED].variance < compared[READ_WHOLE].variance / 2;
-	return test_pooling(ctx);
+	test_pooling(ctx);
 }
 
 void point_context_free(struct point_context *ctx)
@@ -161,10 +156,10 @@ void point_context_free(struct point_context *ctx)
 	*ctx = (struct point_context){0};
 }
 
-int point_placebo(struct point_context *ctx, double *ret)
+double point_placebo(struct point_context *ctx)
 {
 	return group_placebo(ctx->zeros, ctx->n_zeros,
-			     choose_reading(ctx, ctx->zeros, ctx->n_zeros, NULL, 0), ctx->rng, ret);
+			     choose_reading(ctx, ctx->zeros, ctx->n_zeros, NULL, 0), ctx->rng);
 }
 
 /* Fewer experiments at 0 % cannot tell bursts from chance. */
@@ -216,48 +211,39 @@ void line_baseline(const struct point_context *ctx, const struct observation *ob
 	*ret_n = pooled ? ctx->n_zeros : own;
 }
 
-static int make_baseline(struct point_context *ctx, const struct observation *obs, size_t n,
-			 struct baseline *ret)
+static void make_baseline(struct point_context *ctx, const struct observation *obs, size_t n,
+			  struct baseline *ret)
 {
 	size_t own = line_zeros(obs, n);
 	double **at;
-	int r;
 
 	line_baseline(ctx, obs, n, &ret->obs, &ret->n);
 	ret->how = choose_reading(ctx, obs + own, n - own, ret->obs, ret->n);
 	ret->g = group_make(ret->obs, ret->n, ret->how);
 	if (ret->n == 0)
-		return 0;
+		return;
 	at = ret->obs == ctx->zeros ? &ctx->pool_resampled[ret->how] : &ret->own;
 	if (!*at) {
-		*at = calloc(RESAMPLES, sizeof(**at));
-		if (!*at)
-			return -ENOMEM;
-		r = group_resample(ret->obs, ret->n, ret->how, ctx->rng, *at);
-		if (r)
-			return r;
+		*at = xcalloc(RESAMPLES, sizeof(**at));
+		group_resample(ret->obs, ret->n, ret->how, ctx->rng, *at);
 	}
 	ret->resampled = *at;
-	return 0;
 }
 
 /* The 95 % interval: the bootstrap's percentiles, but never narrower than Student's t makes it.
  * Percentiles of two or three experiments are far too narrow, and one experiment has none. */
-static int fill_interval(struct point_context *ctx, const struct observation *obs, size_t n,
-			 const struct baseline *base, const struct effect *e,
-			 struct analysis_cell *cell)
+static void fill_interval(struct point_context *ctx, const struct observation *obs, size_t n,
+			  const struct baseline *base, const struct effect *e,
+			  struct analysis_cell *cell)
 {
 	double periods[RESAMPLES];
 	size_t got = 0;
 	double half = effect_half_width(e);
-	int r;
 
 	cell->low = cell->high = NAN;
 	if (isnan(e->value) || isnan(half) || !base->resampled)
-		return 0;
-	r = group_resample(obs, n, base->how, ctx->rng, periods);
-	if (r)
-		return r;
+		return;
+	group_resample(obs, n, base->how, ctx->rng, periods);
 	for (size_t i = 0; i < RESAMPLES; i++) {
 		double v = 1 - periods[i] / base->resampled[i];
 
@@ -270,7 +256,6 @@ static int fill_interval(struct point_context *ctx, const struct observation *ob
 		cell->low = fmin(cell->low, stats_quantile(periods, got, 0.025));
 		cell->high = fmax(cell->high, stats_quantile(periods, got, 0.975));
 	}
-	return 0;
 }
 
 /* A straight line through 0 % and the quarters, weighted: the one number for "does more speedup
@@ -338,8 +323,8 @@ unsigned int line_cell_step(const struct observation *obs, size_t n)
 	return distinct <= ANALYSIS_MAX_SPEEDUPS ? 1 : 20;
 }
 
-static int fill_cells(struct point_context *ctx, const struct observation *obs, size_t n,
-		      const struct baseline *base, struct analysis_line *line, struct evidence *ev)
+static void fill_cells(struct point_context *ctx, const struct observation *obs, size_t n,
+		       const struct baseline *base, struct analysis_line *line, struct evidence *ev)
 {
 	unsigned int step = line_cell_step(obs, n);
 	double strongest[2] = {-1, -1}, least = NAN, least_sign = 0;
@@ -355,7 +340,6 @@ static int fill_cells(struct point_context *ctx, const struct observation *obs, 
 		struct effect e;
 		struct group g;
 		double chance, t;
-		int r;
 
 		len = line_cell_length(obs + i, n - i, step);
 		g = group_make(obs + i, len, base->how);
@@ -365,9 +349,7 @@ static int fill_cells(struct point_context *ctx, const struct observation *obs, 
 					       .visits = g.visits,
 					       .period_ns = g.period,
 					       .effect = e.value};
-		r = fill_interval(ctx, obs + i, len, base, &e, cell);
-		if (r)
-			return r;
+		fill_interval(ctx, obs + i, len, base, &e, cell);
 		chance = effect_chance(&e, fidelity_allowance(line->allow, 0));
 		if (!isnan(chance)) {
 			tried++;
@@ -392,7 +374,6 @@ static int fill_cells(struct point_context *ctx, const struct observation *obs, 
 	ev->chance = fmin(1, 2 * ev->chance);
 	if (isnan(least))
 		ev->chance = NAN;
-	return 0;
 }
 
 void line_widen(struct analysis_allowance allow, double effect, double *low, double *high)
@@ -467,18 +448,15 @@ static void scale_to_run(struct analysis_line *line, struct evidence *ev)
 	}
 }
 
-int line_analyse(struct point_context *ctx, const struct observation *obs, size_t n,
-		 struct analysis_presence presence, struct analysis_line *line,
-		 struct evidence *ret)
+struct evidence line_analyse(struct point_context *ctx, const struct observation *obs, size_t n,
+			     struct analysis_presence presence, struct analysis_line *line)
 {
 	_cleanup_(baseline_free) struct baseline base = {0};
 	struct evidence ev = {.best = {SIZE_MAX, SIZE_MAX}, .best_any = SIZE_MAX};
 	size_t zeros = line_zeros(obs, n);
 	struct permutation p;
-	int r = make_baseline(ctx, obs, n, &base);
 
-	if (r)
-		return r;
+	make_baseline(ctx, obs, n, &base);
 	line->experiments = n;
 	line->foreign = 0;
 	for (size_t i = 0; i < n; i++)
@@ -487,13 +465,9 @@ int line_analyse(struct point_context *ctx, const struct observation *obs, size_
 				     ctx->tick_ns / ctx->sampling_ns, line->wait != 0);
 	line->allow.share = hypot(line->allow.share, ctx->speed_share);
 	fill_quarters(ctx, obs, n, &base, line->allow, &ev);
-	r = fill_cells(ctx, obs, n, &base, line, &ev);
-	if (r)
-		return r;
-	r = curve_make(obs + zeros, n - zeros, base.how,
-		       &(struct curve_base){base.g.period, base.resampled}, ctx->rng, &line->curve);
-	if (r)
-		return r;
+	fill_cells(ctx, obs, n, &base, line, &ev);
+	curve_make(obs + zeros, n - zeros, base.how,
+		   &(struct curve_base){base.g.period, base.resampled}, ctx->rng, &line->curve);
 	line->curve.run_least = ctx->least_key / 1000.0;
 	line->curve.run_most = ctx->most_key / 1000.0;
 	/* In phases a cell of few experiments can be one of another phase. */
@@ -503,16 +477,13 @@ int line_analyse(struct point_context *ctx, const struct observation *obs, size_
 	 * their tails: the verdict takes both, and one sign.
 	 */
 	if (!isnan(ev.chance)) {
-		r = permutation_test(obs + zeros, n - zeros, base.obs, base.n, base.how,
-				     fidelity_allowance(line->allow, 0), *ctx->rng, &p);
-		if (r)
-			return r;
+		p = permutation_test(obs + zeros, n - zeros, base.obs, base.n, base.how,
+				     fidelity_allowance(line->allow, 0), *ctx->rng);
 		ev.chance = p.chance;
 		ev.sign = p.sign;
 	}
 	line->allow.presence = presence;
 	scale_to_run(line, &ev);
 	allow_for_method(line);
-	*ret = ev;
-	return 0;
+	return ev;
 }

@@ -49,12 +49,12 @@ struct evidence {
 	struct effect quarters[N_QUARTERS]; /* value NaN: not measured */
 };
 
-/* Of a point whose observations are @obs, in place of what @ctx had (zeros at first). -ENOMEM. */
-int point_context_init(struct point_context *ctx, const struct observation *obs, size_t n,
-		       struct rng *rng);
+/* Of a point whose observations are @obs, in place of what @ctx had (zeros at first). */
+void point_context_init(struct point_context *ctx, const struct observation *obs, size_t n,
+			struct rng *rng);
 void point_context_free(struct point_context *ctx);
-/* The run's noise floor; see analysis_point. -ENOMEM. */
-int point_placebo(struct point_context *ctx, double *ret);
+/* The run's noise floor; see analysis_point. */
+double point_placebo(struct point_context *ctx);
 /* Do the visits come in bursts, so that averages hang on few experiments? Of a throughput point. */
 bool point_has_bursts(const struct point_context *ctx);
 /* Which experiments at 0 % the line's effects are relative to: its own or the pool's. */
@@ -69,8 +69,7 @@ void line_widen(struct analysis_allowance allow, double effect, double *low, dou
 void change_scale(struct analysis_change *c, double factor);
 /* At just one speedup: do the experiments there say otherwise than the curve, or as surely? */
 bool line_cell_speaks(const struct analysis_change *curve, const struct analysis_change *cell);
-/* Fills cells and evidence of the line whose observations are @obs and whose part of the run is
- * @presence. -ENOMEM. */
-int line_analyse(struct point_context *ctx, const struct observation *obs, size_t n,
-		 struct analysis_presence presence, struct analysis_line *line,
-		 struct evidence *ret);
+/* Fills the cells of the line whose observations are @obs and whose part of the run is @presence,
+ * and returns its evidence. */
+struct evidence line_analyse(struct point_context *ctx, const struct observation *obs, size_t n,
+			     struct analysis_presence presence, struct analysis_line *line);

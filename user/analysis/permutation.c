@@ -3,8 +3,8 @@
 
 #include "analysis/stats.h"
 #include "base/cleanup.h"
+#include "base/memory.h"
 
-#include <errno.h>
 #include <math.h>
 
 #define ASSIGNMENTS 1999
@@ -195,21 +195,19 @@ static bool fill(struct test *t, const struct observation *obs, const struct obs
 	return true;
 }
 
-int permutation_test(const struct observation *obs, size_t n, const struct observation *base,
-		     size_t n_base, enum reading how, double allowance, struct rng rng,
-		     struct permutation *ret)
+struct permutation permutation_test(const struct observation *obs, size_t n,
+				    const struct observation *base, size_t n_base, enum reading how,
+				    double allowance, struct rng rng)
 {
 	size_t of_base = n_base;
-	_cleanup_free_ struct item *items = calloc(n + n_base + 1, sizeof(*items));
-	_cleanup_free_ double *scratch = calloc(n + n_base + 1, sizeof(*scratch));
-	_cleanup_free_ double(*shapes)[N_SHAPES] = calloc(n + 1, sizeof(*shapes));
+	_cleanup_free_ struct item *items = xcalloc(n + n_base + 1, sizeof(*items));
+	_cleanup_free_ double *scratch = xcalloc(n + n_base + 1, sizeof(*scratch));
+	_cleanup_free_ double(*shapes)[N_SHAPES] = xcalloc(n + 1, sizeof(*shapes));
 	struct test t = {items, shapes, n, 0, {0}};
+	struct permutation ret = {NAN, 0};
 
-	*ret = (struct permutation){NAN, 0};
-	if (!items || !scratch || !shapes)
-		return -ENOMEM;
 	if (!n || !n_base || n + n_base < 3)
-		return 0;
+		return ret;
 	t.n_base = n_base = n_base / MOST_BASE < n ? n_base : MOST_BASE * n;
 	for (size_t i = 0; i < n; i++) {
 		double s = obs[i].key / 1000.0;
@@ -218,7 +216,7 @@ int permutation_test(const struct observation *obs, size_t n, const struct obser
 		shapes[i][STEP] = 1;
 		shapes[i][s <= 0.5 ? LOWER : UPPER] = 1;
 	}
-	ret->chance = 1;
+	ret.chance = 1;
 	/* Each direction by itself, with the method's own error taken off: what is left must be an
 	 * effect. */
 	for (int sign = 1; sign >= -1; sign -= 2) {
@@ -230,8 +228,8 @@ int permutation_test(const struct observation *obs, size_t n, const struct obser
 			items[i].score *= sign;
 		t.all.y *= sign;
 		chance = fmin(1, 2 * chance_of(&t, &rng));
-		if (chance < ret->chance)
-			*ret = (struct permutation){chance, sign};
+		if (chance < ret.chance)
+			ret = (struct permutation){chance, sign};
 	}
-	return 0;
+	return ret;
 }

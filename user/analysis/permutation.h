@@ -20,7 +20,7 @@ struct permutation {
 
 /* @obs: the line's @n experiments above 0 %. @base: @n_base experiments at 0 % that they are
  * compared with. @allowance: the method's own error, of an effect. @rng is a copy, so that the
- * caller's sequence stays as it is. -ENOMEM. */
-int permutation_test(const struct observation *obs, size_t n, const struct observation *base,
-		     size_t n_base, enum reading how, double allowance, struct rng rng,
-		     struct permutation *ret);
+ * caller's sequence stays as it is. */
+struct permutation permutation_test(const struct observation *obs, size_t n,
+				    const struct observation *base, size_t n_base, enum reading how,
+				    double allowance, struct rng rng);

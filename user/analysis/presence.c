@@ -3,8 +3,8 @@
 
 #include "analysis/stats.h"
 #include "base/cleanup.h"
+#include "base/memory.h"
 
-#include <errno.h>
 #include <math.h>
 
 /* Fewer experiments have no spread. */
@@ -188,16 +188,14 @@ static struct analysis_presence presence_of(const struct own *own, double line_n
 	return p;
 }
 
-int presence_find(const struct point_context *ctx, struct observation *obs,
-		  const struct line_place *places, size_t n_places, const struct run_presence *run,
-		  struct analysis_presence *ret)
+void presence_find(const struct point_context *ctx, struct observation *obs,
+		   const struct line_place *places, size_t n_places, const struct run_presence *run,
+		   struct analysis_presence *ret)
 {
 	struct ratio flight = ratio_make(ctx->zeros, ctx->n_zeros, in_flight, duration, NAN);
-	_cleanup_free_ struct own *own = calloc(n_places + 1, sizeof(*own));
+	_cleanup_free_ struct own *own = xcalloc(n_places + 1, sizeof(*own));
 	double run_ns = run->time_ns;
 
-	if (!own)
-		return -ENOMEM;
 	for (size_t i = 0; i < n_places; i++) {
 		const struct observation *line = obs + places[i].first;
 
@@ -220,5 +218,4 @@ int presence_find(const struct point_context *ctx, struct observation *obs,
 		ret[i] = presence_of(&own[i], run->line_ns[line], run_ns, value(&flight),
 				     ctx->sampling_ns);
 	}
-	return 0;
 }

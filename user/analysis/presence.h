@@ -26,7 +26,7 @@ struct run_presence {
 
 /* The factors of the lines that begin at @first and have @n observations each, @n_lines of them, of
  * the point that @ctx is of. A factor is 1 where it does not differ from 1 by more than chance;
- * where it does, @obs are given other weights. -ENOMEM. */
-int presence_find(const struct point_context *ctx, struct observation *obs,
-		  const struct line_place *places, size_t n_places, const struct run_presence *run,
-		  struct analysis_presence *ret);
+ * where it does, @obs are given other weights. */
+void presence_find(const struct point_context *ctx, struct observation *obs,
+		   const struct line_place *places, size_t n_places, const struct run_presence *run,
+		   struct analysis_presence *ret);

@@ -3,9 +3,9 @@
 
 #include "analysis/fidelity.h"
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/waits.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,12 +138,10 @@ double analysis_held(const struct profile *p)
 	return held_share(&h, p);
 }
 
-static int find_held(const struct profile *p, const struct collection *c, struct run_info *run)
+static void find_held(const struct profile *p, const struct collection *c, struct run_info *run)
 {
-	_cleanup_free_ struct held *h = calloc(c->n_lines + 1, sizeof(*h));
+	_cleanup_free_ struct held *h = xcalloc(c->n_lines + 1, sizeof(*h));
 
-	if (!h)
-		return -ENOMEM;
 	for (size_t i = 0; i < p->n_experiments; i++)
 		held_add(&h[c->line_of[i]], &p->experiments[i].x);
 	for (size_t i = 0; i < c->n_lines; i++)
@@ -152,7 +150,6 @@ static int find_held(const struct profile *p, const struct collection *c, struct
 	for (size_t i = 0; i < p->n_runs; i++)
 		if (p->runs[i].inject && strcmp(p->runs[i].inject, "never") == 0)
 			run->held = UNDECIDED_INJECT;
-	return 0;
 }
 
 /* How long the waits of a place were on average, over experiments: logs, since what grows with the
@@ -189,13 +186,11 @@ static bool much_longer(const struct lengths *than, const struct lengths *l)
 
 /* Finds waits that did not occur in their experiments, and waits that get longer if the program is
  * paused more. */
-static int judge_waits(const struct profile *p, const struct collection *c, struct run_info *run)
+static void judge_waits(const struct profile *p, const struct collection *c, struct run_info *run)
 {
 	/* Of each line at 0 %, at a half and more, and between. */
-	_cleanup_free_ struct lengths(*all)[3] = calloc(c->n_lines + 1, sizeof(*all));
+	_cleanup_free_ struct lengths(*all)[3] = xcalloc(c->n_lines + 1, sizeof(*all));
 
-	if (!all)
-		return -ENOMEM;
 	for (size_t i = 0; i < p->n_experiments; i++) {
 		const struct profile_experiment *x = &p->experiments[i].x;
 		struct lengths *l =
@@ -220,7 +215,6 @@ static int judge_waits(const struct profile *p, const struct collection *c, stru
 		else if (wait_of(c->lines[i], NULL) != WAIT_CPU && much_longer(&l[0], &l[1]))
 			run->lines[i].waits = UNDECIDED_DEPENDS;
 	}
-	return 0;
 }
 
 /* Of the CPUs' time, what the program's threads take where there is none to spare. */
@@ -288,13 +282,11 @@ double analysis_throttled(const struct profile *p)
 	return elapsed > 0 ? sum / elapsed : 0;
 }
 
-int run_info_make(const struct profile *p, const struct collection *c, size_t n_points,
-		  double elapsed_s, struct run_info *run)
+void run_info_make(const struct profile *p, const struct collection *c, size_t n_points,
+		   double elapsed_s, struct run_info *run)
 {
-	run->lines = calloc(c->n_lines + 1, sizeof(*run->lines));
-	run->line_ns = calloc(c->n_lines + 1, sizeof(*run->line_ns));
-	if (!run->lines || !run->line_ns)
-		return -ENOMEM;
+	run->lines = xcalloc(c->n_lines + 1, sizeof(*run->lines));
+	run->line_ns = xcalloc(c->n_lines + 1, sizeof(*run->line_ns));
 	run->max_lines = n_points && MAX_LINES / n_points < MAX_LINES_PER_POINT
 				 ? MAX_LINES / n_points
 				 : MAX_LINES_PER_POINT;
@@ -305,7 +297,8 @@ int run_info_make(const struct profile *p, const struct collection *c, size_t n_
 	run->alone = was_alone(p);
 	describe_lines(p, c, run->lines);
 	find_times(p, c, run);
-	return find_held(p, c, run) < 0 ? -ENOMEM : judge_waits(p, c, run);
+	find_held(p, c, run);
+	judge_waits(p, c, run);
 }
 
 void run_info_free(struct run_info *run)

@@ -27,7 +27,7 @@ struct run_info {
 };
 
 /* Of @p's runs, for at most @n_points points; @elapsed_s: of all experiments. Points into @p. The
- * contents of *run are the caller's (run_info_free), also after -ENOMEM. */
-int run_info_make(const struct profile *p, const struct collection *c, size_t n_points,
-		  double elapsed_s, struct run_info *run);
+ * contents of *run are the caller's (run_info_free). */
+void run_info_make(const struct profile *p, const struct collection *c, size_t n_points,
+		   double elapsed_s, struct run_info *run);
 void run_info_free(struct run_info *run);

@@ -14,7 +14,6 @@
 #include "base/cleanup.h"
 #include "base/waits.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,23 +79,18 @@ static const char *next_place(char **at, double *ret_ns)
 }
 
 /* The places of record @i. */
-static int take_record(const struct profile *p, size_t i, struct analysis *a, struct parts *ret)
+static void take_record(const struct profile *p, size_t i, struct analysis *a, struct parts *ret)
 {
-	char *text = strdup(p->slopes[i].places), *next = text;
+	char *next = xstrdup(p->slopes[i].places);
 	const char *location;
 	double ns;
 
-	if (!text || array_room(a->texts, a->n_texts) < 0) {
-		free(text);
-		return -ENOMEM;
-	}
-	a->texts[a->n_texts++] = text;
+	xarray_room(a->texts, a->n_texts);
+	a->texts[a->n_texts++] = next;
 	while (ret->n < MAX_PARTS && (location = next_place(&next, &ns))) {
-		if (array_room(ret->all, ret->n) < 0)
-			return -ENOMEM;
+		xarray_room(ret->all, ret->n);
 		ret->all[ret->n++] = (struct part){location, i, ns};
 	}
-	return 0;
 }
 
 static double length_of(const struct profile_slopes *s)
@@ -173,13 +167,10 @@ static struct analysis_line *add_line(const struct profile *p, struct analysis_p
 				      const char *location)
 {
 	const struct profile_samples *s = profile_find_samples(p, location);
-	struct analysis_line *grown, *l;
+	struct analysis_line *l;
 
-	grown = reallocarray(point->lines, point->n_lines + 1, sizeof(*grown));
-	if (!grown)
-		return NULL;
-	point->lines = grown;
-	l = &grown[point->n_lines++];
+	point->lines = xreallocarray(point->lines, point->n_lines + 1, sizeof(*l));
+	l = &point->lines[point->n_lines++];
 	*l = (struct analysis_line){
 		.selected = location,
 		.function = s ? s->function : NULL,
@@ -204,8 +195,8 @@ static struct analysis_line *add_line(const struct profile *p, struct analysis_p
 	return l;
 }
 
-static int add_slopes(const struct profile *p, struct parts *parts, struct analysis *a,
-		      struct analysis_point *point)
+static void add_slopes(const struct profile *p, struct parts *parts, struct analysis *a,
+		       struct analysis_point *point)
 {
 	size_t tried = point->n_lines, room = MAX_ALL_LINES;
 
@@ -232,12 +223,9 @@ static int add_slopes(const struct profile *p, struct parts *parts, struct analy
 			continue;
 		if (!l)
 			l = add_line(p, point, parts->all[i].location);
-		if (!l)
-			return -ENOMEM;
 		l->slope = slope;
 		memcpy(l->in_class, in, sizeof(in));
 	}
-	return 0;
 }
 
 /* What a little of the line is worth, as far as that is known. Where threads wait has no slope, but
@@ -292,18 +280,13 @@ bool analysis_slopes_only(const struct analysis_point *p)
 static struct analysis_point *point_named(struct analysis *a, const char *name,
 					  enum profile_point_kind kind)
 {
-	struct analysis_point *grown;
-
 	for (size_t i = 0; i < a->n_points; i++)
 		if (strcmp(a->points[i].name, name) == 0)
 			return &a->points[i];
-	grown = reallocarray(a->points, a->n_points + 1, sizeof(*grown));
-	if (!grown)
-		return NULL;
-	a->points = grown;
-	grown[a->n_points] = (struct analysis_point){
+	a->points = xreallocarray(a->points, a->n_points + 1, sizeof(*a->points));
+	a->points[a->n_points] = (struct analysis_point){
 		.name = name, .kind = kind, .placebo = NAN, .self_share = NAN};
-	return &grown[a->n_points++];
+	return &a->points[a->n_points++];
 }
 
 static bool is_known(const struct profile *p, const size_t *firsts, size_t n, const char *point)
@@ -340,26 +323,22 @@ static void count_record(const struct profile_slopes *s, struct analysis_point *
 }
 
 /* Of the point that record @first is the first one of. */
-static int add_point(const struct profile *p, size_t first, struct analysis *a)
+static void add_point(const struct profile *p, size_t first, struct analysis *a)
 {
 	_cleanup_(parts_free) struct parts parts = {0};
 	struct analysis_point *point =
 		point_named(a, p->slopes[first].point,
 			    p->slopes[first].class ? PROFILE_LATENCY : PROFILE_THROUGHPUT);
 	const struct profile_slopes *last = NULL;
-	bool alone;
+	bool alone = point->n_lines == 0;
 	double own = 0, time = 0;
-	int r = point ? 0 : -ENOMEM;
 
-	if (r < 0)
-		return r;
-	alone = point->n_lines == 0;
-	for (size_t i = first; r == 0 && i < p->n_slopes; i++) {
+	for (size_t i = first; i < p->n_slopes; i++) {
 		const struct profile_slopes *s = &p->slopes[i];
 
 		if (strcmp(s->point, point->name) != 0)
 			continue;
-		r = take_record(p, i, a, &parts);
+		take_record(p, i, a, &parts);
 		own += (double)s->own_ns / unit_of(s);
 		time += (double)s->time_ns / unit_of(s);
 		/* A long list of places has several records. */
@@ -368,11 +347,9 @@ static int add_point(const struct profile *p, size_t first, struct analysis *a)
 		last = s;
 	}
 	point->self_share = time > 0 ? own / time : NAN;
-	if (r == 0)
-		r = add_slopes(p, &parts, a, point);
-	if (r == 0 && analysis_has_slopes(point))
+	add_slopes(p, &parts, a, point);
+	if (analysis_has_slopes(point))
 		qsort(point->lines, point->n_lines, sizeof(*point->lines), by_worth);
-	return r;
 }
 
 const char *slopes_point(const struct profile *p)
@@ -385,17 +362,15 @@ const char *slopes_point(const struct profile *p)
 
 /* Sums the places of record @i by row. Parts of a window, which may have several records, have its
  * first one, @first. */
-static int add_rows_of(const struct profile *p, size_t i, size_t first,
-		       size_t (*row_of)(const char *location, void *arg), void *arg,
-		       struct row_parts *to)
+static void add_rows_of(const struct profile *p, size_t i, size_t first,
+			size_t (*row_of)(const char *location, void *arg), void *arg,
+			struct row_parts *to)
 {
-	_cleanup_free_ char *text = strdup(p->slopes[i].places);
+	_cleanup_free_ char *text = xstrdup(p->slopes[i].places);
 	char *next = text;
 	const char *location;
 	double ns;
 
-	if (!text)
-		return -ENOMEM;
 	while ((location = next_place(&next, &ns))) {
 		size_t row = row_of(location, arg);
 
@@ -405,56 +380,50 @@ static int add_rows_of(const struct profile *p, size_t i, size_t first,
 			struct parts *parts = &to->rows[row].parts;
 
 			if (to->made == MAX_PARTS)
-				return 0;
-			if (array_room(parts->all, parts->n) < 0)
-				return -ENOMEM;
+				return;
+			xarray_room(parts->all, parts->n);
 			parts->all[parts->n++] = (struct part){NULL, first, 0};
 			to->rows[row].last = first + 1;
 			to->made++;
 		}
 		to->rows[row].parts.all[to->rows[row].parts.n - 1].ns += ns;
 	}
-	return 0;
 }
 
-int slopes_of_rows(const struct profile *p, const char *point, size_t n,
-		   size_t (*row_of)(const char *location, void *arg), void *arg,
-		   struct analysis_change *ret)
+void slopes_of_rows(const struct profile *p, const char *point, size_t n,
+		    size_t (*row_of)(const char *location, void *arg), void *arg,
+		    struct analysis_change *ret)
 {
-	struct row_parts parts = {.rows = calloc(n + 1, sizeof(*parts.rows)), .n = n};
+	struct row_parts parts = {.rows = xcalloc(n + 1, sizeof(*parts.rows)), .n = n};
 	size_t first = SIZE_MAX;
-	int r = parts.rows ? 0 : -ENOMEM;
 
-	for (size_t i = 0; r == 0 && i < p->n_slopes; i++) {
+	for (size_t i = 0; i < p->n_slopes; i++) {
 		if (p->slopes[i].class || strcmp(p->slopes[i].point, point) != 0)
 			continue;
 		if (first == SIZE_MAX || p->slopes[first].began != p->slopes[i].began)
 			first = i;
-		r = add_rows_of(p, i, first, row_of, arg, &parts);
+		add_rows_of(p, i, first, row_of, arg, &parts);
 	}
-	for (size_t i = 0; parts.rows && i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		ret[i] = slope_of(p, parts.rows[i].parts.all, parts.rows[i].parts.n, NULL);
 		parts_free(&parts.rows[i].parts);
 	}
 	free(parts.rows);
-	return r;
 }
 
-int slopes_add(const struct profile *p, struct analysis *a)
+void slopes_add(const struct profile *p, struct analysis *a)
 {
 	size_t firsts[MAX_POINTS], n = 0;
-	int r = 0;
 
 	for (size_t i = 0; i < a->n_points; i++)
 		a->points[i].self_share = NAN;
 	for (size_t i = 0; i < a->n_points; i++)
 		for (size_t k = 0; k < a->points[i].n_lines; k++)
 			forget_slopes(&a->points[i].lines[k]);
-	for (size_t i = 0; r == 0 && i < p->n_slopes && n < MAX_POINTS; i++) {
+	for (size_t i = 0; i < p->n_slopes && n < MAX_POINTS; i++) {
 		if (is_known(p, firsts, n, p->slopes[i].point))
 			continue;
 		firsts[n++] = i;
-		r = add_point(p, i, a);
+		add_point(p, i, a);
 	}
-	return r;
 }

@@ -2,8 +2,8 @@
 #include "analysis/speed.h"
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -240,11 +240,11 @@ static double follows(const struct contrast *c, const struct scatter *s)
 }
 
 /* @arg: what is told of the times, and behind it of the lengths. */
-static int find_scales(const struct observation *obs, size_t n, bool lengths, double *scales,
-		       void *arg)
+static bool find_scales(const struct observation *obs, size_t n, bool lengths, double *scales,
+			void *arg)
 {
 	struct analysis_speed *ret = arg;
-	_cleanup_free_ struct triple *v = calloc(n + 1, sizeof(*v));
+	_cleanup_free_ struct triple *v = xcalloc(n + 1, sizeof(*v));
 	struct triple mean, zero = {0};
 	size_t unread = 0;
 	struct contrast between = {0};
@@ -252,8 +252,6 @@ static int find_scales(const struct observation *obs, size_t n, bool lengths, do
 	struct trend trend = {0};
 	double slope, share, variance;
 
-	if (!v)
-		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
 		v[i] = triple_of(&obs[i], lengths);
 		unread += !(v[i].weight > 0);
@@ -262,7 +260,7 @@ static int find_scales(const struct observation *obs, size_t n, bool lengths, do
 	}
 	zero = mean_of_sum(zero);
 	if (!(zero.weight > 0) || unread > n / MOST_UNREAD)
-		return 0;
+		return false;
 	for (size_t i = 0, len; i < n; i += len) {
 		len = line_cell_length(obs + i, n - i, 1);
 		scatter_add(&within, v + i, len);
@@ -274,14 +272,14 @@ static int find_scales(const struct observation *obs, size_t n, bool lengths, do
 	ret[lengths].spins = spins(&trend);
 	slope = slope_of(&within);
 	if (!(slope > 0))
-		return 0;
+		return false;
 	for (size_t i = 0, len; i < n; i += len) {
 		len = line_length(obs + i, n - i);
 		compare_line(obs + i, v + i, len, &zero, slope, &between);
 	}
 	share = follows(&between, &within);
 	if ((!independent(&between, &within) && !level(&trend)) || share > MOST_FOLLOWING)
-		return 0;
+		return false;
 	mean = mean_of(v, n);
 	for (size_t i = 0; i < n; i++)
 		scales[i] = v[i].weight > 0 ? exp(slope * (mean.x - v[i].x)) : 1;
@@ -293,16 +291,16 @@ static int find_scales(const struct observation *obs, size_t n, bool lengths, do
 		.share = slope * share,
 		.spins = ret[lengths].spins,
 	};
-	return 1;
+	return true;
 }
 
-int speed_remove(struct observation *obs, size_t n, struct analysis_speed *ret)
+bool speed_remove(struct observation *obs, size_t n, struct analysis_speed *ret)
 {
 	/* Of times, then of lengths. */
 	struct analysis_speed told[2] = {{.before = NAN, .after = NAN}, {0}};
-	int r = observations_rescale(obs, n, find_scales, told);
+	bool changed = observations_rescale(obs, n, find_scales, told);
 
 	*ret = told[0];
 	ret->share = fmax(told[0].share, told[1].share);
-	return r;
+	return changed;
 }

@@ -16,5 +16,5 @@
  * intervals were measured, their lengths are corrected by what their middle follows, apart from
  * their mean: that, and the CPU time, hang on how many long ones there were by chance as well. *ret
  * tells of times, not of lengths. Also tells whether threads spin while they wait. Returns whether
- * something was changed. -ENOMEM. */
-int speed_remove(struct observation *obs, size_t n, struct analysis_speed *ret);
+ * something was changed. */
+bool speed_remove(struct observation *obs, size_t n, struct analysis_speed *ret);

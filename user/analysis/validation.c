@@ -98,16 +98,14 @@ static bool was_hit(const struct profile *p)
 	return p->n_experiments == 0;
 }
 
-int validation_make(const struct profile *p, uint64_t seed, struct validation *ret)
+struct validation validation_make(const struct profile *p, uint64_t seed)
 {
 	const struct analysis_line *fast, *slow;
 	const struct analysis_point *point;
 	struct validation v = {.missing_s = NAN};
 	struct analysis a;
-	int r = analyse(p, seed, &a);
 
-	if (r)
-		return r;
+	analyse(p, seed, &a);
 	point = analysis_visited(&a);
 	fast = point ? find(point, false) : NULL;
 	slow = point ? find(point, true) : NULL;
@@ -120,6 +118,5 @@ int validation_make(const struct profile *p, uint64_t seed, struct validation *r
 		say(&v, VALIDATION_NOT_COMPARABLE,
 		    "no sample fell into the line: nothing was tried");
 	analysis_free(&a);
-	*ret = v;
-	return 0;
+	return v;
 }

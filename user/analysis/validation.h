@@ -39,5 +39,5 @@ struct validation {
 };
 
 /* @p has experiments of one line, and the slowed ones. Only the first progress point with visits is
- * looked at. -ENOMEM. */
-int validation_make(const struct profile *p, uint64_t seed, struct validation *ret);
+ * looked at. */
+struct validation validation_make(const struct profile *p, uint64_t seed);

@@ -4,8 +4,8 @@
 #include "analysis/fidelity.h"
 #include "analysis/stats.h"
 #include "base/cleanup.h"
+#include "base/memory.h"
 
-#include <errno.h>
 #include <math.h>
 
 /* An effect is "none" if it surely lies within this. */
@@ -294,15 +294,13 @@ static void forget_effects(struct analysis_line *line)
 	line->best_effect = line->best_speedup = NAN;
 }
 
-int verdicts(struct analysis_line *lines, const struct evidence *evidence, size_t n,
-	     enum undecided why, double run_s)
+void verdicts(struct analysis_line *lines, const struct evidence *evidence, size_t n,
+	      enum undecided why, double run_s)
 {
-	_cleanup_free_ double *chances = calloc(n + 1, sizeof(*chances));
+	_cleanup_free_ double *chances = xcalloc(n + 1, sizeof(*chances));
 	size_t known = 0;
 	double limit;
 
-	if (!chances)
-		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
 		if (!isnan(evidence[i].chance))
 			chances[known++] = evidence[i].chance;
@@ -320,5 +318,4 @@ int verdicts(struct analysis_line *lines, const struct evidence *evidence, size_
 			forget_effects(&lines[i]);
 	}
 	qsort(lines, n, sizeof(*lines), by_worth);
-	return 0;
 }

@@ -6,6 +6,6 @@
 
 /* Sets verdict, best_effect, best_speedup, missing_s and undecided of the lines of one point, and
  * sorts the lines. @run_s: time spent on experiments so far. @why: nothing is decided of any line,
- * and why; a line's own reason comes first. @evidence has one entry for each line. -ENOMEM. */
-int verdicts(struct analysis_line *lines, const struct evidence *evidence, size_t n,
-	     enum undecided why, double run_s);
+ * and why; a line's own reason comes first. @evidence has one entry for each line. */
+void verdicts(struct analysis_line *lines, const struct evidence *evidence, size_t n,
+	      enum undecided why, double run_s);

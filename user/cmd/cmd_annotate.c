@@ -136,8 +136,7 @@ static int show_with(const struct annotate_command *c, const struct shares_code 
 {
 	_cleanup_(analysis_free) struct analysis a = {0};
 
-	if (analyse(p, p->n_runs ? p->runs[0].seed : 0, &a) < 0)
-		return fail(e, ENOMEM, "out of memory");
+	analyse(p, p->n_runs ? p->runs[0].seed : 0, &a);
 	return show(c, of, &a, kernel, e);
 }
 

@@ -54,12 +54,8 @@ static int write_pprof(FILE *out, const struct profile *p)
 	const struct analysis_point *point = NULL;
 	size_t n = 0;
 
-	if (p->n_slopes) {
-		int r = analyse(p, 0, &a);
-
-		if (r < 0)
-			return r;
-	}
+	if (p->n_slopes)
+		analyse(p, 0, &a);
 	for (size_t i = 0; i < a.n_points && !point; i++)
 		point = analysis_has_slopes(&a.points[i]) ? &a.points[i] : NULL;
 	if (point) {

@@ -166,8 +166,7 @@ static int print(const struct report_command *c, const struct profile *p)
 	uint64_t seed = c->seed_given ? c->seed : p->n_runs ? p->runs[0].seed : 0;
 	struct error e = {0};
 
-	if (analyse(p, seed, &a) < 0)
-		return log_error("report: out of memory");
+	analyse(p, seed, &a);
 	if (report_choice_print(&c->report, p, &a, NULL, &e) < 0)
 		return log_error("report: %s", e.text);
 	if (fflush(stdout) || ferror(stdout))

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/replace_file.h"
 #include "cmd/cmd_database.h"
 #include "cmd/commands.h"
@@ -117,32 +118,29 @@ static bool has_image(const struct profile *p, const char *path)
 	return false;
 }
 
-/* Of each row, by the slopes of @p. *ret is the caller's; NULL: there are none. */
-static int slopes_of_shares(const struct profile *p, struct shares_table *t,
-			    struct analysis_change **ret)
+/* Of each row, by the slopes of @p. The caller's; NULL: there are none. */
+static struct analysis_change *slopes_of_shares(const struct profile *p, struct shares_table *t)
 {
 	size_t shown = t->top && t->top < t->s->n ? t->top : t->s->n;
-	_cleanup_free_ struct named_row *all = calloc(shown + 1, sizeof(*all));
+	_cleanup_free_ struct named_row *all = xcalloc(shown + 1, sizeof(*all));
 	struct named_rows named = {p, t->by, all, 0};
-	int r;
+	struct analysis_change *ret;
 
 	t->point = slopes_point(p);
 	if (!t->point)
-		return 0;
-	*ret = calloc(shown + 1, sizeof(**ret));
-	if (!all || !*ret)
-		return -ENOMEM;
+		return NULL;
+	ret = xcalloc(shown + 1, sizeof(*ret));
 	for (size_t i = 0; i < shown; i++)
 		if (has_image(p, t->s->all[i].image))
 			all[named.n++] = (struct named_row){t->s->all[i].name, i};
 	qsort(all, named.n, sizeof(*all), by_name);
-	r = slopes_of_rows(p, t->point, shown, row_of, &named, *ret);
+	slopes_of_rows(p, t->point, shown, row_of, &named, ret);
 	/* Those of one name, in several files, share it. */
 	for (size_t i = 1; i < named.n; i++)
 		if (by_name(&all[i - 1], &all[i]) == 0)
-			(*ret)[all[i].row] = (*ret)[all[i - 1].row];
-	t->slopes = *ret;
-	return r;
+			ret[all[i].row] = ret[all[i - 1].row];
+	t->slopes = ret;
+	return ret;
 }
 
 /* A database without slopes has shares alone; one with too many as well. */
@@ -209,8 +207,8 @@ static int top(const struct top_command *c)
 	database_close(d);
 	if (r == 0 && has_code)
 		r = read_slopes(c, &p, &e);
-	if (r == 0 && has_code && slopes_of_shares(&p, &t, &slopes) < 0)
-		r = fail(&e, ENOMEM, "out of memory");
+	if (r == 0 && has_code)
+		slopes = slopes_of_shares(&p, &t);
 	return r < 0 ? log_error("top: %s", e.text) : show(c, &t);
 }
 

@@ -141,10 +141,8 @@ static void print(const struct run *r, const struct validation *v)
 
 static int report(struct run *r)
 {
-	struct validation v;
+	struct validation v = validation_make(&r->profile, r->options.seed);
 
-	if (validation_make(&r->profile, r->options.seed, &v) < 0)
-		return log_error("out of memory for the comparison");
 	print(r, &v);
 	return v.outcome == VALIDATION_AGREES ? 0 : v.outcome == VALIDATION_GAP ? 1 : 2;
 }

@@ -204,9 +204,7 @@ int run_print_report(struct run *r)
 		(void)log_error("warning: %s", code_map_warning(r->code));
 	if (r->options.no_report)
 		return 0;
-	if (analyse(&r->profile, r->options.seed, &a) < 0)
-		return log_error("out of memory for the report; the profile is in %s",
-				 r->options.output);
+	analyse(&r->profile, r->options.seed, &a);
 	runner_get_status(r->runner, &s);
 	(void)code_map_without_names(r->code, &without, &by_function);
 	struct report_hints h = {

@@ -91,9 +91,9 @@ static void look(struct repeat *x, struct run *r)
 
 	runner_get_status(r->runner, &status);
 	x->visits_per_s = status.visits_per_s;
-	if ((r->options.until_ci <= 0 && r->options.quiet) ||
-	    analyse(&x->all, x->first_seed, &a) < 0)
-		return; /* no memory now: the next look may have some */
+	if (r->options.until_ci <= 0 && r->options.quiet)
+		return;
+	analyse(&x->all, x->first_seed, &a);
 	x->certainty = certainty_of(&a, r->options.until_ci, a.elapsed_ns / (double)NSEC_PER_SEC);
 	analysis_free(&a);
 	r->certainty = x->certainty;

@@ -69,8 +69,9 @@ void run_certainty_look(struct run *r, uint64_t now)
 	struct analysis a;
 
 	r->looked_at = r->profile.n_experiments + r->profile.n_slopes;
-	if (run_take_samples(r, &e) < 0 || analyse(&r->profile, r->options.seed, &a) < 0)
+	if (run_take_samples(r, &e) < 0)
 		return; /* no memory now: the next look may have some */
+	analyse(&r->profile, r->options.seed, &a);
 	r->certainty = certainty_of(&a, r->options.until_ci, a.elapsed_ns / (double)NSEC_PER_SEC);
 	analysis_free(&a);
 	r->look_ns = now + LOOK_SHARE * (clock_monotonic_ns() - now);
