@@ -175,10 +175,10 @@ static void test_main_seen_late(void **state)
 	assert_int_equal(code_map_add_main(m, pid, NULL), 0);
 	assert_true(code_map_version(m) == version);
 	changed = false;
-	assert_int_equal(code_map_cut(m, &changed), 0);
+	code_map_cut(m, &changed);
 	assert_true(changed);
 	changed = false;
-	assert_int_equal(code_map_cut(m, &changed), 0);
+	code_map_cut(m, &changed);
 	assert_false(changed);
 	end(pid);
 	(void)unlink(path);

@@ -81,7 +81,7 @@ static struct look look_at(pid_t pid, const struct map_entry *p)
 	return l;
 }
 
-/* The number of a new object; SIZE_MAX: too many, or no memory. */
+/* The number of a new object; SIZE_MAX: too many. */
 static size_t add_found(struct code_map *m, const struct map_entry *p, pid_t pid,
 			const struct look *l)
 {

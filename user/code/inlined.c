@@ -3,8 +3,8 @@
 #include "code/private.h"
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,14 +18,12 @@
 /* To show it is not worth reading a larger tree of entries. */
 #define QUICK_TREE (4ULL << 20)
 
-int inline_sweep_begin(struct inline_sweep *w, const struct code_map *m, struct line_table *t,
-		       uint64_t lo, uint64_t hi)
+void inline_sweep_begin(struct inline_sweep *w, const struct code_map *m, struct line_table *t,
+			uint64_t lo, uint64_t hi)
 {
 	*w = (struct inline_sweep){.m = m};
-	if (line_table_inlined(t, lo, hi, &w->all, &w->n) < 0)
-		return 0;
-	w->stack = calloc(w->n + 1, sizeof(*w->stack));
-	return w->stack ? 0 : -ENOMEM;
+	if (line_table_inlined(t, lo, hi, &w->all, &w->n) == 0)
+		w->stack = xcalloc(w->n, sizeof(*w->stack));
 }
 
 void inline_sweep_end(struct inline_sweep *w)
@@ -96,7 +94,6 @@ static bool append(char *text, size_t *n, const struct line_location *where)
 const char *code_inlined_text(struct code_map *m, struct code_object *o, uint64_t vaddr)
 {
 	struct line_location where, calls[MAX_CALLS];
-	struct code_name *x;
 	char text[MAX_TEXT];
 	size_t n = 0, n_calls;
 
@@ -107,8 +104,7 @@ const char *code_inlined_text(struct code_map *m, struct code_object *o, uint64_
 		return NULL;
 	for (size_t i = 0; i < n_calls && append(text, &n, &calls[i]); i++)
 		;
-	x = code_name_intern(m, text);
-	return x ? x->text : NULL;
+	return code_name_intern(m, text)->text;
 }
 
 size_t code_inlined_callers(struct code_map *m, struct code_object *o, uint64_t vaddr,
@@ -119,12 +115,8 @@ size_t code_inlined_callers(struct code_map *m, struct code_object *o, uint64_t 
 	       n_calls = o->lines ? line_table_calls(o->lines, vaddr, UINT64_MAX, calls, MAX_CALLS)
 				  : 0;
 
-	for (size_t i = 0; i < n_calls && n < max; i++) {
-		struct code_name *x =
-			code_scope_source(m, calls[i].file) ? code_line_name(m, &calls[i]) : NULL;
-
-		if (x)
-			ret[n++] = x->text;
-	}
+	for (size_t i = 0; i < n_calls && n < max; i++)
+		if (code_scope_source(m, calls[i].file))
+			ret[n++] = code_line_name(m, &calls[i])->text;
 	return n;
 }

@@ -28,28 +28,21 @@ struct code_kernel {
 	size_t names_size, names_room;
 };
 
-static int add(struct code_kernel *k, uint64_t addr, const char *name)
+static void add(struct code_kernel *k, uint64_t addr, const char *name)
 {
 	size_t length = strlen(name) + 1;
 
 	/* Modules lie within 4 GiB above the kernel. */
 	if (addr < k->base || addr - k->base > UINT32_MAX || k->n == MAX_SYMBOLS)
-		return 0;
-	if (array_room(k->all, k->n) < 0)
-		return -ENOMEM;
+		return;
+	xarray_room(k->all, k->n);
 	if (k->names_size + length > k->names_room) {
-		size_t room = 2 * k->names_room + length + (1 << 19);
-		char *grown = realloc(k->names, room);
-
-		if (!grown)
-			return -ENOMEM;
-		k->names = grown;
-		k->names_room = room;
+		k->names_room = 2 * k->names_room + length + (1 << 19);
+		k->names = xreallocarray(k->names, k->names_room, 1);
 	}
 	memcpy(k->names + k->names_size, name, length);
 	k->all[k->n++] = (struct kernel_symbol){(uint32_t)(addr - k->base), k->names_size};
 	k->names_size += length;
-	return 0;
 }
 
 static int by_pc(const void *pa, const void *pb)
@@ -60,13 +53,12 @@ static int by_pc(const void *pa, const void *pb)
 }
 
 /* The file's lines: address, type, name, and of a module its name. */
-static int read_symbols(struct code_kernel *k, FILE *f, bool find_base)
+static void read_symbols(struct code_kernel *k, FILE *f, bool find_base)
 {
 	_cleanup_free_ char *line = NULL;
 	size_t capacity = 0;
-	int r = 0;
 
-	while (r == 0 && getline(&line, &capacity, f) > 0) {
+	while (getline(&line, &capacity, f) > 0) {
 		unsigned long long addr;
 		char type, name[512];
 
@@ -76,35 +68,28 @@ static int read_symbols(struct code_kernel *k, FILE *f, bool find_base)
 		    (!k->base || addr < k->base))
 			k->base = addr;
 		if (!find_base && strchr("tTwW", type))
-			r = add(k, addr, name);
+			add(k, addr, name);
 	}
-	return r;
 }
 
 int code_kernel_open(struct code_kernel **ret, struct error *e)
 {
 	_cleanup_fclose_ FILE *f = fopen("/proc/kallsyms", "re");
-	struct code_kernel *k = calloc(1, sizeof(*k));
-	int r;
+	struct code_kernel *k;
 
-	if (!k)
-		return fail(e, ENOMEM, "out of memory");
-	if (!f) {
-		code_kernel_close(k);
+	if (!f)
 		return fail(e, ENOTSUP,
 			    "--kernel: this kernel does not name its functions (/proc/kallsyms)");
-	}
-	r = read_symbols(k, f, true);
+	k = xcalloc(1, sizeof(*k));
+	read_symbols(k, f, true);
 	rewind(f);
-	if (r == 0 && k->base)
-		r = read_symbols(k, f, false);
-	if (r < 0 || !k->n) {
+	if (k->base)
+		read_symbols(k, f, false);
+	if (!k->n) {
 		code_kernel_close(k);
-		return r < 0 ? fail(e, ENOMEM, "out of memory for the kernel's names")
-			     : fail(e, EPERM,
-				    "--kernel: the kernel hides the addresses of its functions; "
-				    "sysctl kernel.kptr_restrict=1 "
-				    "shows them to root");
+		return fail(e, EPERM,
+			    "--kernel: the kernel hides the addresses of its functions; "
+			    "sysctl kernel.kptr_restrict=1 shows them to root");
 	}
 	qsort(k->all, k->n, sizeof(*k->all), by_pc);
 	*ret = k;
@@ -144,18 +129,11 @@ int code_kernel_name(struct code_map *m, uint32_t pc, const char **ret)
 {
 	const char *name = function_at(m->kernel, pc);
 	_cleanup_free_ char *text = NULL;
-	struct code_name *x;
 
 	if (!name)
 		return -ENOENT;
-	if (asprintf(&text, "%s" SUFFIX, name) < 0) {
-		text = NULL;
-		return -ENOMEM;
-	}
-	x = code_name_intern(m, text);
-	if (!x)
-		return -ENOMEM;
-	*ret = x->text;
+	text = xasprintf("%s" SUFFIX, name);
+	*ret = code_name_intern(m, text)->text;
 	return 0;
 }
 

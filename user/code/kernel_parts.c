@@ -7,13 +7,11 @@
 #include "elf/debug_file.h"
 
 #include <elf.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
-/* The build id in a file of ELF notes, as /sys/kernel/notes; "" if there is none. NULL: out of
- * memory. */
+/* The build id in a file of ELF notes, as /sys/kernel/notes; "" if there is none. */
 static char *build_id_of(const char *path)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -36,23 +34,16 @@ static char *build_id_of(const char *path)
 		if (h.n_type != NT_GNU_BUILD_ID || h.n_namesz != 4 ||
 		    memcmp(notes + name, "GNU", 4) != 0 || !h.n_descsz || h.n_descsz > 64)
 			continue;
-		return debug_build_id(notes + desc, h.n_descsz);
+		return or_out_of_memory(debug_build_id(notes + desc, h.n_descsz));
 	}
-	return strdup("");
+	return xstrdup("");
 }
 
-static int add(struct kernel_parts *k, uint64_t start, uint64_t end, const char *name,
-	       const char *notes)
+static void add(struct kernel_parts *k, uint64_t start, uint64_t end, const char *name,
+		const char *notes)
 {
-	struct kernel_part p = {start, end, strdup(name), build_id_of(notes)};
-
-	if (!p.name || !p.build_id || array_room(k->all, k->n) < 0) {
-		free(p.name);
-		free(p.build_id);
-		return -ENOMEM;
-	}
-	k->all[k->n++] = p;
-	return 0;
+	xarray_room(k->all, k->n);
+	k->all[k->n++] = (struct kernel_part){start, end, xstrdup(name), build_id_of(notes)};
 }
 
 static int by_start(const void *pa, const void *pb)
@@ -62,7 +53,7 @@ static int by_start(const void *pa, const void *pb)
 	return a->start < b->start ? -1 : a->start > b->start;
 }
 
-static int read_kernel(struct kernel_parts *k)
+static void read_kernel(struct kernel_parts *k)
 {
 	_cleanup_fclose_ FILE *f = fopen("/proc/kallsyms", "re");
 	_cleanup_free_ char *line = NULL;
@@ -81,17 +72,17 @@ static int read_kernel(struct kernel_parts *k)
 		if (start && end)
 			break;
 	}
-	return start && end ? add(k, start, end, "", "/sys/kernel/notes") : 0;
+	if (start && end)
+		add(k, start, end, "", "/sys/kernel/notes");
 }
 
-static int read_modules(struct kernel_parts *k)
+static void read_modules(struct kernel_parts *k)
 {
 	_cleanup_fclose_ FILE *f = fopen("/proc/modules", "re");
 	_cleanup_free_ char *line = NULL;
 	size_t capacity = 0;
-	int r = 0;
 
-	while (f && r == 0 && getline(&line, &capacity, f) > 0) {
+	while (f && getline(&line, &capacity, f) > 0) {
 		unsigned long long size, start;
 		char name[64], notes[256];
 
@@ -99,9 +90,8 @@ static int read_modules(struct kernel_parts *k)
 			continue;
 		(void)snprintf(notes, sizeof(notes), "/sys/module/%s/notes/.note.gnu.build-id",
 			       name);
-		r = add(k, start, start + size, name, notes);
+		add(k, start, start + size, name, notes);
 	}
-	return r;
 }
 
 void kernel_parts_free(struct kernel_parts *k)
@@ -114,33 +104,25 @@ void kernel_parts_free(struct kernel_parts *k)
 	*k = (struct kernel_parts){0};
 }
 
-int kernel_parts_read(struct kernel_parts *k)
+void kernel_parts_read(struct kernel_parts *k)
 {
-	int r = read_kernel(k);
-
-	return r == 0 ? kernel_parts_refresh(k) : r;
+	read_kernel(k);
+	kernel_parts_refresh(k);
 }
 
-int kernel_parts_refresh(struct kernel_parts *k)
+void kernel_parts_refresh(struct kernel_parts *k)
 {
 	struct kernel_parts now = {0};
-	int r = 0;
 
 	/* The kernel itself stays where it is. */
-	for (size_t i = 0; i < k->n && r == 0; i++)
+	for (size_t i = 0; i < k->n; i++)
 		if (!*k->all[i].name)
-			r = add(&now, k->all[i].start, k->all[i].end, "", "/sys/kernel/notes");
-	if (r == 0)
-		r = read_modules(&now);
-	if (r < 0) {
-		kernel_parts_free(&now);
-		return r;
-	}
+			add(&now, k->all[i].start, k->all[i].end, "", "/sys/kernel/notes");
+	read_modules(&now);
 	if (now.n)
 		qsort(now.all, now.n, sizeof(*now.all), by_start);
 	kernel_parts_free(k);
 	*k = now;
-	return 0;
 }
 
 const struct kernel_part *kernel_parts_at(const struct kernel_parts *k, uint64_t addr)

@@ -16,10 +16,10 @@ struct kernel_parts {
 	size_t n;
 };
 
-/* Nothing where the kernel hides its addresses. -ENOMEM. */
-int kernel_parts_read(struct kernel_parts *k);
-/* Modules come and go. -ENOMEM: it is as it was. */
-int kernel_parts_refresh(struct kernel_parts *k);
+/* Nothing where the kernel hides its addresses. */
+void kernel_parts_read(struct kernel_parts *k);
+/* Modules come and go. */
+void kernel_parts_refresh(struct kernel_parts *k);
 void kernel_parts_free(struct kernel_parts *k);
 /* The part that has @addr, or NULL. */
 const struct kernel_part *kernel_parts_at(const struct kernel_parts *k, uint64_t addr);

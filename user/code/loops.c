@@ -31,8 +31,7 @@ static int add_row(struct addr_range r, const struct line_location *where, void 
 
 	if (!where || x->n == MAX_ROWS)
 		return x->n == MAX_ROWS;
-	if (array_room(x->all, x->n) < 0)
-		return -ENOMEM;
+	xarray_room(x->all, x->n);
 	x->all[x->n++] = (struct row){r.lo, *where};
 	return 0;
 }
@@ -90,31 +89,23 @@ static void flow_free(struct flow *f)
 	free(f->seen);
 }
 
-static int flow_read(const struct elf_object *o, const struct elf_symbol *s, struct flow *ret)
+static void flow_read(const struct elf_object *o, const struct elf_symbol *s, struct flow *f)
 {
-	struct flow f = {.start = s->addr};
 	struct code c = {0};
 
-	*ret = f;
+	*f = (struct flow){.start = s->addr};
 	if (s->size > MAX_CODE || code_open(o, s->addr, s->size, &c) < 0)
-		return 0;
-	f.size = c.size;
-	f.all = calloc(c.size, sizeof(*f.all));
-	f.index = calloc(c.size, sizeof(*f.index));
-	f.stack = calloc(c.size, sizeof(*f.stack));
-	f.seen = calloc(c.size, 1);
-	if (!f.all || !f.index || !f.stack || !f.seen) {
-		flow_free(&f);
-		code_close(&c);
-		return -ENOMEM;
-	}
-	while (code_next(&c, &f.all[f.n])) {
-		f.index[f.all[f.n].at - f.start] = (uint32_t)f.n + 1;
-		f.n++;
+		return;
+	f->size = c.size;
+	f->all = xcalloc(c.size, sizeof(*f->all));
+	f->index = xcalloc(c.size, sizeof(*f->index));
+	f->stack = xcalloc(c.size, sizeof(*f->stack));
+	f->seen = xcalloc(c.size, 1);
+	while (code_next(&c, &f->all[f->n])) {
+		f->index[f->all[f->n].at - f->start] = (uint32_t)f->n + 1;
+		f->n++;
 	}
 	code_close(&c);
-	*ret = f;
-	return 0;
 }
 
 static void visit(struct flow *f, uint64_t at, const struct code_instruction *jump, size_t *depth)
@@ -154,10 +145,9 @@ int code_each_loop(const struct elf_object *o, struct line_table *t, const struc
 	struct rows rows = {0};
 	struct flow f;
 	bool read = false;
-	int r = flow_read(o, s, &f), found = 0;
+	int r = 0, found = 0;
 
-	if (r < 0)
-		return r;
+	flow_read(o, s, &f);
 	for (size_t i = 0; r == 0 && i < f.n && found < MAX_LOOPS; i++) {
 		const struct code_instruction *x = &f.all[i];
 		struct code_loop loop = {.jump = x->at};

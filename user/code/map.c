@@ -89,30 +89,26 @@ static void describe(const struct elf_object *elf, char **path, struct map_entry
 int code_map_open(const char *main_path, const struct code_scope *scope, struct code_map **ret,
 		  struct error *e)
 {
-	struct code_map *m = calloc(1, sizeof(*m));
+	struct code_map *m = xcalloc(1, sizeof(*m));
 	struct map_entry entry = {.path = (char *)(uintptr_t)main_path};
 	_cleanup_elf_object_ struct elf_object *elf = NULL;
 	_cleanup_free_ char *path = NULL;
 	int r;
 
-	if (!m)
-		return fail(e, ENOMEM, "out of memory");
 	m->functions = scope->functions;
 	m->automatic = scope->automatic;
-	if (array_room(m->spaces, 0) == 0)
-		m->spaces[m->n_spaces++] = (struct code_space){0};
+	xarray_room(m->spaces, 0);
+	m->spaces[m->n_spaces++] = (struct code_space){0};
 	m->inclusive = scope->inclusive;
 	if (scope->lines)
 		m->lines = *scope->lines;
 	r = scope->named ? elf_object_open_named(NULL, main_path, &elf, e)
 			 : elf_object_open(main_path, &elf, e);
-	if (r == 0)
-		describe(elf, &path, &entry);
-	if (r == 0 && (globs_copy(&m->sources, scope->sources, scope->n_sources) < 0 ||
-		       globs_copy(&m->binaries, scope->binaries, scope->n_binaries) < 0 ||
-		       !m->spaces || !code_object_add(m, &entry, 0)))
-		r = fail(e, ENOMEM, "out of memory");
 	if (r == 0) {
+		describe(elf, &path, &entry);
+		globs_copy(&m->sources, scope->sources, scope->n_sources);
+		globs_copy(&m->binaries, scope->binaries, scope->n_binaries);
+		(void)code_object_add(m, &entry, 0);
 		m->objects[0]->elf_tried = true;
 		m->objects[0]->elf = TAKE_PTR(elf);
 		(void)code_object_opened(m->objects[0], m->objects[0]->elf, NULL);

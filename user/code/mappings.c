@@ -4,11 +4,11 @@
 #include "code/private.h"
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/clock.h"
 #include "base/search.h"
 #include "target/process.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -175,14 +175,12 @@ static bool same(const struct code_space *s, const struct code_mapping *all, siz
 static int read_mappings(struct code_map *m, struct code_space *s, const struct map_list *list,
 			 pid_t pid, bool *ret_changed)
 {
-	struct code_mapping *all = calloc(list->n + list->n_copies + 2, sizeof(*all));
+	struct code_mapping *all = xcalloc(list->n + list->n_copies + 2, sizeof(*all));
 	uint64_t until = clock_monotonic_ns() + LOOK_NS;
 	bool has_vdso = false, is_late = false;
 	size_t n = 0;
 	int r = 0;
 
-	if (!all)
-		return -ENOMEM;
 	for (size_t i = 0; r == 0 && i < list->n; i++) {
 		const struct map_entry *p = &list->entries[i];
 		size_t object = code_map_find_object(m, p, pid);
@@ -215,15 +213,12 @@ static int read_mappings(struct code_map *m, struct code_space *s, const struct 
 }
 
 /* Takes what naming has found out of scope out of the tables. */
-int code_map_cut(struct code_map *m, bool *ret_changed)
+void code_map_cut(struct code_map *m, bool *ret_changed)
 {
-	int r = 0;
-
 	*ret_changed |= m->remade;
 	m->remade = false;
-	for (size_t i = 0; r == 0 && i < m->n_objects; i++)
-		r = code_rows_cut(m->objects[i], ret_changed);
-	return r;
+	for (size_t i = 0; i < m->n_objects; i++)
+		code_rows_cut(m->objects[i], ret_changed);
 }
 
 int code_map_refresh(struct code_map *m, pid_t pid, bool *ret_changed, struct error *e)
@@ -241,7 +236,8 @@ int code_map_refresh_space(struct code_map *m, size_t space, pid_t pid, bool *re
 		return r;
 	r = read_mappings(m, &m->spaces[space], &list, pid, ret_changed);
 	map_list_free(&list);
-	if (r == 0)
-		r = code_map_cut(m, ret_changed);
-	return r < 0 ? fail(e, -r, "out of memory for the code map") : 0;
+	if (r < 0)
+		return fail(e, -r, "out of memory for the code map");
+	code_map_cut(m, ret_changed);
+	return 0;
 }

@@ -19,15 +19,9 @@ struct code_name *code_name_intern(struct code_map *m, const char *text)
 	HASH_FIND(hh, m->names, text, n, x);
 	if (x)
 		return x;
-	x = calloc(1, sizeof(*x) + n + 1);
-	if (!x)
-		return NULL;
+	x = xcalloc(1, sizeof(*x) + n + 1);
 	memcpy(x->text, text, n);
 	HASH_ADD_KEYPTR(hh, m->names, x->text, n, x);
-	if (!x->hh.tbl) {
-		free(x);
-		return NULL;
-	}
 	return x;
 }
 
@@ -60,31 +54,29 @@ static struct code_name *make_shown_name(struct code_map *m, const struct code_o
 	if (elf_object_sharers(o->elf, s->addr, by_source, &names) < 0 || !names.n)
 		return function_name(m, s);
 	others = elf_names_join(&names, names.all[0]);
-	if (!others || asprintf(&text, "%s, sharing its code with %s", names.all[0], others) < 0)
-		text = NULL;
-	return text ? code_name_intern(m, text) : NULL;
+	if (!others)
+		return NULL;
+	text = xasprintf("%s, sharing its code with %s", names.all[0], others);
+	return code_name_intern(m, text);
 }
 
 /* The same, found once for each function: it is asked for each sample. */
 static struct code_name *shown_name(struct code_map *m, struct code_object *o,
 				    const struct elf_symbol *s, bool by_source)
 {
+	struct code_name *name;
 	struct code_shown *x;
 
 	HASH_FIND(hh, o->shown, &s->addr, sizeof(s->addr), x);
 	if (x)
 		return x->name;
-	x = calloc(1, sizeof(*x));
-	if (!x)
+	name = make_shown_name(m, o, s, by_source);
+	if (!name)
 		return NULL;
-	*x = (struct code_shown){.addr = s->addr, .name = make_shown_name(m, o, s, by_source)};
-	if (x->name)
-		HASH_ADD(hh, o->shown, addr, sizeof(x->addr), x);
-	if (!x->name || !x->hh.tbl) {
-		free(x);
-		return NULL;
-	}
-	return x->name;
+	x = xcalloc(1, sizeof(*x));
+	*x = (struct code_shown){.addr = s->addr, .name = name};
+	HASH_ADD(hh, o->shown, addr, sizeof(x->addr), x);
+	return name;
 }
 
 void code_shown_free(struct code_object *o)
@@ -211,31 +203,24 @@ bool code_map_place(const struct code_map *m, size_t i, struct addr_range r, str
 }
 
 /* Adds an object's range, if anybody maps it. */
-static int add_found(struct found *f, const struct code_map *m, size_t object, struct addr_range r)
+static void add_found(struct found *f, const struct code_map *m, size_t object, struct addr_range r)
 {
 	if (!code_map_place(m, object, r, &r))
-		return 0;
-	if (array_room(f->all, f->n) < 0)
-		return -ENOMEM;
+		return;
+	xarray_room(f->all, f->n);
 	f->all[f->n++] = r;
-	return 0;
 }
 
-int code_name_add(struct code_name *x, size_t object, struct addr_range range)
+void code_name_add(struct code_name *x, size_t object, struct addr_range range)
 {
-	if (array_room(x->functions, x->n_functions) < 0)
-		return -ENOMEM;
+	xarray_room(x->functions, x->n_functions);
 	x->functions[x->n_functions++] = (struct code_function){object, range};
-	return 0;
 }
 
-static int add_name(const struct code_map *m, const struct code_name *x, struct found *out)
+static void add_name(const struct code_map *m, const struct code_name *x, struct found *out)
 {
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < x->n_functions; i++)
-		r = add_found(out, m, x->functions[i].object, x->functions[i].range);
-	return r;
+	for (size_t i = 0; i < x->n_functions; i++)
+		add_found(out, m, x->functions[i].object, x->functions[i].range);
 }
 
 struct filing {
@@ -246,10 +231,10 @@ struct filing {
 static int file_function(const struct elf_symbol *s, const char *readable, void *arg)
 {
 	struct filing *w = arg;
-	struct code_name *x = code_name_intern(w->m, readable);
 
-	return x ? code_name_add(x, w->object, (struct addr_range){s->addr, s->addr + s->size})
-		 : -ENOMEM;
+	code_name_add(code_name_intern(w->m, readable), w->object,
+		      (struct addr_range){s->addr, s->addr + s->size});
+	return 0;
 }
 
 static bool has_function_names(const struct code_map *m, size_t i)
@@ -263,10 +248,10 @@ static int find_function(struct code_map *m, const char *name, struct found *out
 	struct code_name *x;
 	struct elf_symbol s;
 	size_t n = strlen(name);
-	int r = 0;
 
 	for (size_t i = 0; i < m->n_objects; i++) {
 		struct filing w = {m, i};
+		int r;
 
 		if (!has_function_names(m, i) || m->objects[i]->functions_tried)
 			continue;
@@ -283,7 +268,9 @@ static int find_function(struct code_map *m, const char *name, struct found *out
 		    /* by the name under which its code is filed */
 		    elf_object_function_at(m->objects[i]->elf, s.addr, &s) == 0)
 			x = function_name(m, &s);
-	return r == 0 && x ? add_name(m, x, out) : r;
+	if (x)
+		add_name(m, x, out);
+	return 0;
 }
 
 static int object_line(struct code_map *m, size_t object, const char *file, uint32_t line,
@@ -301,47 +288,41 @@ static int object_line(struct code_map *m, size_t object, const char *file, uint
 	r = line_table_ranges(lines, file, line, &all, &n);
 	if (m->inclusive && (r == 0 || r == -ENOENT))
 		r = line_table_called(lines, file, line, &called, &n_called);
-	if (r == -ENOENT)
-		r = 0;
-	for (size_t i = 0; r == 0 && i < n; i++)
-		r = add_found(out, m, object, all[i]);
-	for (size_t i = 0; r == 0 && i < n_called; i++)
-		r = add_found(out, m, object, called[i]);
-	return r;
+	if (r < 0 && r != -ENOENT)
+		return r;
+	for (size_t i = 0; i < n; i++)
+		add_found(out, m, object, all[i]);
+	for (size_t i = 0; i < n_called; i++)
+		add_found(out, m, object, called[i]);
+	return 0;
 }
 
 /* What was inlined into a line that a person wrote, by the whole name that samples gave it. */
-static int add_names(struct code_map *m, const char *file, uint32_t line, struct found *out)
+static void add_names(struct code_map *m, const char *file, uint32_t line, struct found *out)
 {
 	struct code_name *x, *next;
-	int r = 0;
 
 	HASH_ITER (hh, m->names, x, next) {
 		const char *colon = strrchr(x->text, ':');
 		_cleanup_free_ char *of = NULL;
 
-		if (r < 0 || !x->n_functions || !colon || strtoul(colon + 1, NULL, 10) != line)
+		if (!x->n_functions || !colon || strtoul(colon + 1, NULL, 10) != line)
 			continue;
-		of = strndup(x->text, (size_t)(colon - x->text));
-		if (!of)
-			return -ENOMEM;
+		of = xstrndup(x->text, (size_t)(colon - x->text));
 		if (line_file_matches(file, of))
-			r = add_name(m, x, out);
+			add_name(m, x, out);
 	}
-	return r;
 }
 
 static int find_line(struct code_map *m, const char *name, struct found *out)
 {
-	_cleanup_free_ char *file = strdup(name);
-	char *colon = file ? strrchr(file, ':') : NULL, *end;
+	_cleanup_free_ char *file = xstrdup(name);
+	char *colon = strrchr(file, ':'), *end;
 	struct code_name *x = code_name_intern(m, name);
 	unsigned long line;
 	bool ours;
 	int r = 0;
 
-	if (!file || !x)
-		return -ENOMEM;
 	if (!colon || colon == file || colon[1] < '0' || colon[1] > '9')
 		return -ENOENT;
 	line = strtoul(colon + 1, &end, 10);
@@ -354,11 +335,15 @@ static int find_line(struct code_map *m, const char *name, struct found *out)
 	for (size_t i = 0; r == 0 && i < m->n_objects; i++)
 		if (m->objects[i]->in_scope && m->objects[i]->elf)
 			r = object_line(m, i, file, (uint32_t)line, !ours && i >= x->n_read, out);
-	if (r == 0)
-		r = ours ? add_name(m, x, out) : add_names(m, file, (uint32_t)line, out);
-	if (r == 0 && !ours)
-		x->n_read = m->n_objects;
-	return r;
+	if (r < 0)
+		return r;
+	if (ours) {
+		add_name(m, x, out);
+		return 0;
+	}
+	add_names(m, file, (uint32_t)line, out);
+	x->n_read = m->n_objects;
+	return 0;
 }
 
 static int by_size(const void *pa, const void *pb)

@@ -147,14 +147,14 @@ const struct elf_object *code_object_elf(struct code_object *o, struct error *e)
 	struct error why = {0};
 
 	if (!o->elf_tried && code_object_open(o, &o->elf, &why) < 0)
-		o->why = strdup(why.text);
+		o->why = xstrdup(why.text);
 	if (!o->elf_tried && o->elf) {
 		elf_object_set_options(o->elf, o->line_options);
 		elf_object_set_called(o->elf, o->entry.path);
 	}
 	o->elf_tried = true;
 	if (!o->elf)
-		(void)fail(e, ENOEXEC, "%s", o->why ? o->why : "out of memory");
+		(void)fail(e, ENOEXEC, "%s", o->why ? o->why : "it cannot be read");
 	return o->elf;
 }
 
@@ -167,11 +167,12 @@ struct line_table *code_object_lines(struct code_object *o, struct error *e)
 	    line_table_open_with(elf, o->line_options, &o->lines, &why) < 0) {
 		name_file(&why, elf_object_path(elf), o->entry.path);
 		free(o->why_no_lines);
-		o->why_no_lines = strdup(why.text);
+		o->why_no_lines = xstrdup(why.text);
 	}
 	o->lines_tried = true;
 	if (elf && !o->lines)
-		(void)fail(e, ENODATA, "%s", o->why_no_lines ? o->why_no_lines : "out of memory");
+		(void)fail(e, ENODATA, "%s",
+			   o->why_no_lines ? o->why_no_lines : "its lines have not been read");
 	return o->lines;
 }
 
@@ -201,22 +202,15 @@ struct code_object *code_object_add(struct code_map *m, const struct map_entry *
 
 	if (m->n_objects == CODE_MAX_OBJECTS)
 		return NULL;
-	if (array_room(m->objects, m->n_objects) < 0)
-		return NULL;
-	o = calloc(1, sizeof(*o));
-	if (!o)
-		return NULL;
+	xarray_room(m->objects, m->n_objects);
+	o = xcalloc(1, sizeof(*o));
 	o->entry = *entry;
-	o->entry.path = strdup(entry->path);
+	o->entry.path = xstrdup(entry->path);
 	o->pid = pid;
 	o->named_here = !pid;
 	o->is_main = !m->n_objects;
 	o->mapped = entry->end;
 	o->line_options = &m->lines;
-	if (!o->entry.path) {
-		free(o);
-		return NULL;
-	}
 	o->in_scope = code_scope_binary(m, o);
 	m->objects[m->n_objects++] = o;
 	return o;
@@ -224,23 +218,16 @@ struct code_object *code_object_add(struct code_map *m, const struct map_entry *
 
 void code_object_name(struct code_map *m, struct code_object *o, const struct map_entry *p)
 {
-	char *path;
-
 	if (o->named_here || !map_entry_leads_here(p, &o->life))
 		return;
-	path = strdup(p->path);
-	if (!path)
-		return;
 	o->named_here = true;
-	if (!strcmp(o->entry.path, path)) {
-		free(path);
+	if (!strcmp(o->entry.path, p->path))
 		return;
-	}
 	free(o->entry.path);
-	o->entry.path = path;
+	o->entry.path = xstrdup(p->path);
 	m->n_changed++;
 	if (o->elf)
-		elf_object_set_called(o->elf, path);
+		elf_object_set_called(o->elf, o->entry.path);
 	if (o->in_scope == code_scope_binary(m, o))
 		return;
 	o->in_scope = !o->in_scope;

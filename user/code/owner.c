@@ -48,19 +48,14 @@ static void take_out(struct code_object *o, struct addr_range r)
 {
 	if (r.lo >= r.hi)
 		return;
-	if (array_room(o->cuts, o->n_cuts) < 0)
-		return; /* it stays in scope, without a name */
+	xarray_room(o->cuts, o->n_cuts);
 	o->cuts[o->n_cuts++] = r;
 }
 
 struct code_name *code_line_name(struct code_map *m, const struct line_location *where)
 {
-	_cleanup_free_ char *text = NULL;
+	_cleanup_free_ char *text = xasprintf("%s:%u", where->file, where->line);
 
-	if (asprintf(&text, "%s:%u", where->file, where->line) < 0) {
-		text = NULL;
-		return NULL;
-	}
 	return code_name_intern(m, text);
 }
 
@@ -78,29 +73,22 @@ struct walk {
 	struct inline_sweep inlining;
 };
 
-static int add_inlined(struct code_object *o, struct addr_range r, const char *line)
+static void add_inlined(struct code_object *o, struct addr_range r, const char *line)
 {
-	struct code_inlined *grown =
-		reallocarray(o->inlined, o->n_inlined + o->n_added + 1, sizeof(*grown));
+	size_t n = o->n_inlined + o->n_added++;
 
-	if (!grown)
-		return -ENOMEM;
-	o->inlined = grown;
-	o->inlined[o->n_inlined + o->n_added++] = (struct code_inlined){r, line};
-	return 0;
+	xarray_room(o->inlined, n);
+	o->inlined[n] = (struct code_inlined){r, line};
 }
 
-/* Puts what was added in its place. -ENOMEM: it is lost. */
-static int place_added(struct code_object *o)
+/* Puts what was added in its place. */
+static void place_added(struct code_object *o)
 {
 	size_t old = o->n_inlined, n = o->n_added;
-	_cleanup_free_ struct code_inlined *added = calloc(n + 1, sizeof(*added));
+	_cleanup_free_ struct code_inlined *added =
+		n ? xmemdup(o->inlined + old, n, sizeof(*added)) : NULL;
 
 	o->n_added = 0;
-	if (!added)
-		return -ENOMEM;
-	if (n)
-		memcpy(added, o->inlined + old, n * sizeof(*added));
 	o->n_inlined += n;
 	while (n) {
 		bool behind = old && o->inlined[old - 1].range.lo > added[n - 1].range.lo;
@@ -108,46 +96,40 @@ static int place_added(struct code_object *o)
 
 		*to = behind ? o->inlined[--old] : added[--n];
 	}
-	return 0;
 }
 
-static int file_inlined(struct walk *w)
+static void file_inlined(struct walk *w)
 {
 	struct code_object *o = w->m->objects[w->object];
-	struct code_name *owner;
+	struct code_name *owner = NULL;
 	struct addr_range r = w->inlined;
 
 	w->inlined = (struct addr_range){0};
 	if (r.lo == r.hi)
-		return 0;
+		return;
 	if (w->outside)
 		take_out(o, r);
-	if (!w->owner.line)
-		return add_inlined(o, r, NULL);
-	owner = code_line_name(w->m, &w->owner);
-	if (!owner || code_name_add(owner, w->object, r) < 0)
-		return -ENOMEM;
-	return add_inlined(o, r, owner->text);
+	if (w->owner.line) {
+		owner = code_line_name(w->m, &w->owner);
+		code_name_add(owner, w->object, r);
+	}
+	add_inlined(o, r, owner ? owner->text : NULL);
 }
 
 /* Code of one owner that goes on where the last such code ended is one with it. */
-static int add_piece(struct walk *w, struct addr_range r, struct line_location owner)
+static void add_piece(struct walk *w, struct addr_range r, struct line_location owner)
 {
-	int err = 0;
-
 	if (w->inlined.hi != r.lo || w->owner.file != owner.file || w->owner.line != owner.line) {
-		err = file_inlined(w);
+		file_inlined(w);
 		w->inlined.lo = r.lo;
 		w->owner = owner;
 	}
 	w->inlined.hi = r.hi;
-	return err;
 }
 
 static int walk_row(struct addr_range r, const struct line_location *where, void *arg)
 {
 	struct walk *w = arg;
-	int err = 0;
 
 	if (where && w->file != where->file) {
 		w->file = where->file;
@@ -157,19 +139,21 @@ static int walk_row(struct addr_range r, const struct line_location *where, void
 		w->last = *where;
 	if (r.lo == r.hi)
 		return 0;
-	if (where ? w->file_in : !w->outside)
-		return file_inlined(w);
-	while (err == 0 && r.lo < r.hi) {
+	if (where ? w->file_in : !w->outside) {
+		file_inlined(w);
+		return 0;
+	}
+	while (r.lo < r.hi) {
 		uint64_t edge = inline_sweep_edge(&w->inlining, r.lo),
 			 hi = edge < r.hi ? edge : r.hi;
 		struct line_location owner = {0};
 
 		if (!inline_sweep_owner(&w->inlining, r.lo, &owner) && !w->outside)
 			owner = w->last;
-		err = add_piece(w, (struct addr_range){r.lo, hi}, owner);
+		add_piece(w, (struct addr_range){r.lo, hi}, owner);
 		r.lo = hi;
 	}
-	return err;
+	return 0;
 }
 
 /* How many entries begin at or below @vaddr. */
@@ -204,11 +188,10 @@ static int walk_function(struct code_map *m, size_t object, const struct elf_sym
 	/* The rows of a function are those of the unit that it begins in. */
 	if (lo >= hi || line_table_unit_at(o->lines, lo) != line_table_unit_at(o->lines, s->addr))
 		return 0;
-	r = inline_sweep_begin(&w.inlining, m, o->lines, lo, hi);
+	inline_sweep_begin(&w.inlining, m, o->lines, lo, hi);
+	r = line_table_rows(o->lines, lo, hi, walk_row, &w);
 	if (r == 0)
-		r = line_table_rows(o->lines, lo, hi, walk_row, &w);
-	if (r == 0)
-		r = file_inlined(&w);
+		file_inlined(&w);
 	inline_sweep_end(&w.inlining);
 	return r;
 }
@@ -227,7 +210,8 @@ static int read_function(struct code_map *m, size_t object, uint64_t vaddr)
 		return 0;
 	r = walk_function(m, object, &s, vaddr,
 			  look_at_entry(m, o->lines, s.addr, &entry) == OUTSIDE);
-	return place_added(o) < 0 ? -ENOMEM : r;
+	place_added(o);
+	return r;
 }
 
 /* The function that begins at @at or, behind what fills up to a multiple of 16, a little later. */
@@ -289,15 +273,14 @@ static int read_unit(struct code_map *m, size_t object, uint64_t vaddr)
 	int r;
 
 	if (!o->units_read)
-		o->units_read = calloc(line_table_units(o->lines) + 1, sizeof(*o->units_read));
-	if (!o->units_read)
-		return -ENOMEM;
+		o->units_read = xcalloc(line_table_units(o->lines), sizeof(*o->units_read));
 	if (unit == SIZE_MAX || o->units_read[unit])
 		return 0;
 	o->units_read[unit] = true;
 	m->n_learned++;
 	r = line_table_unit_ranges(o->lines, unit, read_range, &u);
-	return place_added(o) < 0 ? -ENOMEM : r;
+	place_added(o);
+	return r;
 }
 
 int code_owner_line(struct code_map *m, size_t object, uint64_t vaddr, const char **ret)
@@ -305,7 +288,6 @@ int code_owner_line(struct code_map *m, size_t object, uint64_t vaddr, const cha
 	struct code_object *o = m->objects[object];
 	const struct code_inlined *in;
 	struct line_location line;
-	struct code_name *x;
 	enum where where = look_at(m, o->lines, vaddr, &line);
 
 	if (read_unit(m, object, vaddr) < 0)
@@ -326,10 +308,7 @@ int code_owner_line(struct code_map *m, size_t object, uint64_t vaddr, const cha
 		*ret = in->line;
 		return 0;
 	}
-	x = code_line_name(m, &line);
-	if (!x)
-		return -ENOMEM;
-	*ret = x->text;
+	*ret = code_line_name(m, &line)->text;
 	return 0;
 }
 

@@ -5,7 +5,7 @@
 #include "code/tables.h"
 
 /* scope.c */
-int globs_copy(struct globs *g, const char *const *all, size_t n);
+void globs_copy(struct globs *g, const char *const *all, size_t n);
 void globs_free(struct globs *g);
 bool code_scope_binary(const struct code_map *m, const struct code_object *o);
 bool code_scope_source(const struct code_map *m, const char *file);
@@ -27,7 +27,7 @@ int code_scope_read(struct code_map *m, struct code_object *o);
  * in force, is that of code that was inlined if the function has nothing of its own to do first.
  * False: nowhere known. */
 bool code_function_location(struct line_table *t, uint64_t entry, struct line_location *ret);
-/* "<file>:<line>", interned; NULL: out of memory. */
+/* "<file>:<line>", interned. */
 struct code_name *code_line_name(struct code_map *m, const struct line_location *where);
 /* The line of @vaddr, "<file>:<line>", interned. -ENOENT: of none in scope. */
 int code_owner_line(struct code_map *m, size_t object, uint64_t vaddr, const char **ret);
@@ -35,8 +35,7 @@ int code_owner_line(struct code_map *m, size_t object, uint64_t vaddr, const cha
 bool code_owner_function(struct code_map *m, struct code_object *o, const struct elf_symbol *s);
 
 /* inlined.c: goes through a function from its start, and says at each address, which must not fall,
- * where the code there was inlined. Begin: 0 or -ENOMEM; without a tree of entries nothing was
- * inlined. */
+ * where the code there was inlined. Without a tree of entries nothing was inlined. */
 struct inline_sweep {
 	const struct code_map *m;
 	const struct line_inlined *all; /* the line table's */
@@ -45,8 +44,8 @@ struct inline_sweep {
 	const char *file; /* looked at last */
 	bool file_in;
 };
-int inline_sweep_begin(struct inline_sweep *w, const struct code_map *m, struct line_table *t,
-		       uint64_t lo, uint64_t hi);
+void inline_sweep_begin(struct inline_sweep *w, const struct code_map *m, struct line_table *t,
+			uint64_t lo, uint64_t hi);
 void inline_sweep_end(struct inline_sweep *w);
 /* The innermost call in scope that brought the code to @addr. False: none. */
 bool inline_sweep_owner(struct inline_sweep *w, uint64_t addr, struct line_location *ret);
@@ -64,8 +63,8 @@ size_t code_inlined_callers(struct code_map *m, struct code_object *o, uint64_t 
  * it says only what is in scope. The scope must have been read. -ENOMEM. */
 int code_rows_read(struct code_map *m, struct code_object *o, const struct elf_object *elf);
 /* Makes the table anew with the object's cuts out of scope, and forgets them. Sets *ret_changed if
- * that is another table. -ENOMEM: nothing has changed. */
-int code_rows_cut(struct code_object *o, bool *ret_changed);
+ * that is another table. */
+void code_rows_cut(struct code_object *o, bool *ret_changed);
 
 /* vdso.c */
 int code_vdso_open(struct elf_object **ret, size_t *ret_size);
@@ -79,7 +78,7 @@ size_t code_kernel_ranges(const struct code_map *m, const char *name, struct add
 			  size_t max);
 
 /* find.c: an object that has the device and inode of the mapping, or of the named file (@pid 0),
- * added if there is none; SIZE_MAX: too many, or no memory. */
+ * added if there is none; SIZE_MAX: too many. */
 size_t code_map_find_object(struct code_map *m, const struct map_entry *p, pid_t pid);
 /* The object of the file that @pid has mapped as @p says, where that of number @i has its device
  * and inode. It is another one if those were given to another file, which can be while nobody has
@@ -93,7 +92,7 @@ bool code_object_called(const struct code_object *o, const char *name);
 
 /* objects.c */
 /* One that is not there yet, in the map from then on. @pid: its path is to be opened through that
- * process's links; 0: as it is. NULL: too many, or no memory. */
+ * process's links; 0: as it is. NULL: too many. */
 struct code_object *code_object_add(struct code_map *m, const struct map_entry *entry, pid_t pid);
 void code_object_free(struct code_object *o); /* NULL is allowed */
 /* Is its code named by function, not by line? */
@@ -125,8 +124,8 @@ int code_place_name(struct code_map *m, uint64_t code, const char **ret_line,
 		    const char **ret_function);
 int code_place_intervals(struct code_map *m, const char *name, struct addr_range *ret, size_t max,
 			 size_t *ret_n);
-struct code_name *code_name_intern(struct code_map *m, const char *text); /* NULL: out of memory */
-/* Adds a range of an object's to what is called so. -ENOMEM. */
-int code_name_add(struct code_name *x, size_t object, struct addr_range range);
+struct code_name *code_name_intern(struct code_map *m, const char *text);
+/* Adds a range of an object's to what is called so. */
+void code_name_add(struct code_name *x, size_t object, struct addr_range range);
 void code_names_free(struct code_map *m);
 void code_shown_free(struct code_object *o);

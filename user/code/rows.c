@@ -3,6 +3,7 @@
 #include "code/private.h"
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/error.h"
 #include "elf/cfi.h"
 
@@ -66,13 +67,9 @@ static void put(struct code_object *o, struct abi_row row, uint64_t pc, bool in)
 
 /* Each row, cut where the scope begins or ends: a row is in it if it was and the edges say so too.
  */
-static int split(struct code_object *o, const struct abi_row *rows, size_t n, struct edges x)
+static void split(struct code_object *o, const struct abi_row *rows, size_t n, struct edges x)
 {
-	struct abi_row *all = calloc(n + x.n + 1, sizeof(*all));
-
-	if (!all)
-		return -ENOMEM;
-	o->rows = all;
+	o->rows = xcalloc(n + x.n + 1, sizeof(*o->rows));
 	o->n_rows = 0;
 	for (size_t i = 0; i < n; i++) {
 		uint64_t pc = rows[i].pc, end = i + 1 < n ? rows[i + 1].pc : 1ULL << 32;
@@ -86,15 +83,12 @@ static int split(struct code_object *o, const struct abi_row *rows, size_t n, st
 		}
 	}
 	o->rows_new = true;
-	return 0;
 }
 
-static int split_table(const struct code_map *m, struct code_object *o, const struct cfi_table *t)
+static void split_table(const struct code_map *m, struct code_object *o, const struct cfi_table *t)
 {
-	_cleanup_free_ struct abi_row *rows = calloc(t->n + 1, sizeof(*rows));
+	_cleanup_free_ struct abi_row *rows = xcalloc(t->n, sizeof(*rows));
 
-	if (!rows)
-		return -ENOMEM;
 	for (size_t i = 0; i < t->n; i++)
 		rows[i] = (struct abi_row){
 			.pc = t->rows[i].pc,
@@ -102,7 +96,7 @@ static int split_table(const struct code_map *m, struct code_object *o, const st
 			.rbp_slot = t->rows[i].rbp_slot,
 			.kind = (unsigned char)(t->rows[i].kind | ABI_ROW_IN_SCOPE),
 		};
-	return split(o, rows, t->n, edges_of(m, o));
+	split(o, rows, t->n, edges_of(m, o));
 }
 
 int code_rows_read(struct code_map *m, struct code_object *o, const struct elf_object *elf)
@@ -121,37 +115,30 @@ int code_rows_read(struct code_map *m, struct code_object *o, const struct elf_o
 	if (r < 0 && r != -ENODATA && !m->n_without_rows++)
 		m->rows_error = e;
 	o->rows_base = none.base;
-	if (r < 0)
-		return split_table(m, o, &none);
-	r = split_table(m, o, &t);
-	cfi_table_free(&t);
-	return r;
+	split_table(m, o, r < 0 ? &none : &t);
+	if (r >= 0)
+		cfi_table_free(&t);
+	return 0;
 }
 
-int code_rows_cut(struct code_object *o, bool *ret_changed)
+void code_rows_cut(struct code_object *o, bool *ret_changed)
 {
-	_cleanup_free_ struct abi_row *old = NULL;
+	struct abi_row *old = o->rows;
 	struct edges x = {.ranges = o->cuts, .base = o->rows_base, .in = true};
 	size_t n = o->n_rows;
 	bool was_new = o->rows_new;
-	int r;
 
-	if (!o->n_cuts || !o->rows)
-		return 0;
+	if (!o->n_cuts || !old)
+		return;
 	o->n_cuts = addr_ranges_merge(o->cuts, o->n_cuts);
 	x.n = 2 * o->n_cuts;
-	old = o->rows;
-	r = split(o, old, n, x);
-	if (r < 0) {
-		(void)TAKE_PTR(old);
-		return r;
-	}
+	split(o, old, n, x);
 	if (n == o->n_rows && !memcmp(old, o->rows, n * sizeof(*old)))
 		o->rows_new = was_new;
 	else
 		*ret_changed = true;
+	free(old);
 	free(o->cuts);
 	o->cuts = NULL;
 	o->n_cuts = 0;
-	return 0;
 }

@@ -8,18 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-int globs_copy(struct globs *g, const char *const *all, size_t n)
+void globs_copy(struct globs *g, const char *const *all, size_t n)
 {
-	g->all = calloc(n + 1, sizeof(*g->all));
-	if (!g->all)
-		return -ENOMEM;
+	g->all = xcalloc(n, sizeof(*g->all));
 	for (; g->n < n; g->n++) {
-		g->all[g->n] = strdup(all[g->n]);
-		if (!g->all[g->n])
-			return -ENOMEM;
+		g->all[g->n] = xstrdup(all[g->n]);
 		g->n_includes += *all[g->n] != '!';
 	}
-	return 0;
 }
 
 void globs_free(struct globs *g)
@@ -182,37 +177,33 @@ static bool next_function(const struct code_map *m, const struct code_object *o,
 	return code_function_location(lines, s.addr, &entry) && code_scope_source(m, entry.file);
 }
 
-static int add_range(struct addr_range **all, size_t *n, struct addr_range r)
+static void add_range(struct addr_range **all, size_t *n, struct addr_range r)
 {
-	if (array_room(*all, *n) < 0)
-		return -ENOMEM;
+	xarray_room(*all, *n);
 	(*all)[(*n)++] = r;
-	return 0;
 }
 
 /* Of @all: with @whole, that and the functions in scope that it is in; else what of it is in no
  * such function. Takes @all over. */
-static int by_functions(const struct code_map *m, const struct code_object *o,
-			struct line_table *lines, bool whole, struct addr_range **all, size_t *n)
+static void by_functions(const struct code_map *m, const struct code_object *o,
+			 struct line_table *lines, bool whole, struct addr_range **all, size_t *n)
 {
 	struct addr_range *out = NULL, f;
 	size_t used = 0;
-	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < *n; i++)
-		for (uint64_t at = (*all)[i].lo, end; r == 0 && at < (*all)[i].hi; at = end) {
+	for (size_t i = 0; i < *n; i++)
+		for (uint64_t at = (*all)[i].lo, end; at < (*all)[i].hi; at = end) {
 			bool in = next_function(m, o, lines, at, (*all)[i].hi, &f);
 
 			end = f.hi < (*all)[i].hi ? f.hi : (*all)[i].hi;
 			if (in && whole)
-				r = add_range(&out, &used, f);
+				add_range(&out, &used, f);
 			else if (!in)
-				r = add_range(&out, &used, (struct addr_range){at, end});
+				add_range(&out, &used, (struct addr_range){at, end});
 		}
 	free(*all);
 	*all = out;
 	*n = addr_ranges_merge(out, used);
-	return r;
 }
 
 static int without_excludes(struct code_map *m, struct code_object *o, struct line_table *lines)
@@ -223,19 +214,13 @@ static int without_excludes(struct code_map *m, struct code_object *o, struct li
 
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
-	r = by_functions(m, o, lines, false, &out, &n);
-	if (r < 0) {
-		free(out);
-		return r;
-	}
-	left = calloc(o->n_ranges + n + 1, sizeof(*left));
-	if (left) {
-		o->n_ranges = subtract(o->ranges, o->n_ranges, out, n, left);
-		free(o->ranges);
-		o->ranges = left;
-	}
+	by_functions(m, o, lines, false, &out, &n);
+	left = xcalloc(o->n_ranges + n, sizeof(*left));
+	o->n_ranges = subtract(o->ranges, o->n_ranges, out, n, left);
+	free(o->ranges);
+	o->ranges = left;
 	free(out);
-	return left ? 0 : -ENOMEM;
+	return 0;
 }
 
 /* In scope is what can be named: code with line information, of the wanted sources. What else is
@@ -255,7 +240,7 @@ int code_scope_read(struct code_map *m, struct code_object *o)
 	if (m->sources.n_includes) {
 		r = line_table_scope(lines, wanted, m, &o->ranges, &o->n_ranges);
 		if (r == 0)
-			r = by_functions(m, o, lines, true, &o->ranges, &o->n_ranges);
+			by_functions(m, o, lines, true, &o->ranges, &o->n_ranges);
 		return r == -ENOENT ? 0 : r;
 	}
 	r = line_table_covered(lines, &o->ranges, &o->n_ranges);

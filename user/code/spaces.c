@@ -33,8 +33,7 @@ int code_map_add_space(struct code_map *m, size_t *ret)
 		}
 	if (m->n_spaces == ABI_MAX_SPACES)
 		return -E2BIG;
-	if (array_room(m->spaces, m->n_spaces) < 0)
-		return -ENOMEM;
+	xarray_room(m->spaces, m->n_spaces);
 	m->spaces[m->n_spaces] = (struct code_space){.used = true};
 	*ret = m->n_spaces++;
 	return 0;
@@ -171,7 +170,7 @@ static const struct map_entry *started_by_linker(pid_t pid, const char *path,
 
 int code_map_add_main(struct code_map *m, pid_t pid, struct error *e)
 {
-	_cleanup_free_ char *path = NULL;
+	_cleanup_free_ char *path = xcalloc(PATH_MAX, 1);
 	_cleanup_(map_list_free) struct map_list list = {0};
 	struct map_entry entry = {0};
 	const struct map_entry *linked;
@@ -181,9 +180,6 @@ int code_map_add_main(struct code_map *m, pid_t pid, struct error *e)
 	size_t i, known;
 	int r;
 
-	path = malloc(PATH_MAX);
-	if (!path)
-		return fail(e, ENOMEM, "out of memory");
 	proc_path(link, pid, "exe");
 	r = find_executable(pid, link, path, &state, &entry, &list);
 	if (r < 0)
@@ -215,7 +211,7 @@ int code_map_add_main(struct code_map *m, pid_t pid, struct error *e)
 		o->elf_tried = true;
 		r = open_executable(o, pid, link, &state, &why);
 		if (r < 0)
-			o->why = strdup(why.text);
+			o->why = xstrdup(why.text);
 	}
 	/* A library stays a library for all processes that have it mapped, although this one
 	 * executes it. An open that failed says nothing of a file that others have mapped, or where

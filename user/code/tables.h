@@ -5,12 +5,13 @@
 #pragma once
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "code/map.h"
 #include "shared/abi.h"
 #include "target/maps.h"
 #include "target/process.h"
 
-#define HASH_NONFATAL_OOM 1
+#define uthash_fatal(msg) out_of_memory()
 #include <uthash.h>
 
 /* A process may map and unmap files for ever; more objects than this are not looked at. */
@@ -126,5 +127,5 @@ struct code_map {
 	struct error rows_error; /* ... and why, for the first */
 };
 
-/* Takes what naming has found out of scope out of all tables. -ENOMEM. */
-int code_map_cut(struct code_map *m, bool *ret_changed);
+/* Takes what naming has found out of scope out of all tables. */
+void code_map_cut(struct code_map *m, bool *ret_changed);

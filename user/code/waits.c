@@ -4,9 +4,9 @@
 #include "code/private.h"
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/waits.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,11 +32,8 @@ int code_map_name(struct code_map *m, uint64_t code, const char **ret_line,
 	*ret_line = place;
 	if (!kind || kind >= WAIT_KINDS)
 		return 0;
-	if (asprintf(&text, "%s%s[%s]", place ? place : "", place ? " " : "", wait_name(kind)) < 0)
-		return -ENOMEM;
+	text = xasprintf("%s%s[%s]", place ? place : "", place ? " " : "", wait_name(kind));
 	whole = code_name_intern(m, text);
-	if (!whole)
-		return -ENOMEM;
 	whole->place = place;
 	*ret_line = whole->text;
 	return 0;
@@ -53,8 +50,8 @@ static int intervals_of_place(struct code_map *m, const char *name, size_t n,
 	 * says what has been read. */
 	if (whole && whole->place)
 		return code_place_intervals(m, whole->place, ret, max, ret_n);
-	written = strndup(name, n);
-	return written ? code_place_intervals(m, written, ret, max, ret_n) : -ENOMEM;
+	written = xstrndup(name, n);
+	return code_place_intervals(m, written, ret, max, ret_n);
 }
 
 int code_map_intervals(struct code_map *m, const char *name, struct addr_range *ret, size_t max,

@@ -117,8 +117,8 @@ int collector_open(const struct collect_settings *s, void (*say)(const char *tex
 	names_open(&c->names);
 	if (uname(&u) == 0)
 		memcpy(c->host, u.nodename, sizeof(c->host));
-	r = kernel_parts_read(&c->kernel) < 0 ? fail(e, ENOMEM, "out of memory")
-					      : sampler_open(s, say, arg, &c->sampler, e);
+	kernel_parts_read(&c->kernel);
+	r = sampler_open(s, say, arg, &c->sampler, e);
 	if (r == 0) {
 		r = open_rings(c);
 		if (r < 0)
@@ -368,7 +368,7 @@ int collector_flush(struct collector *c, struct database *d, uint64_t now_s, siz
 	if (r == 0)
 		r = names_complete(&c->names, skel);
 	if (r == 0)
-		r = kernel_parts_refresh(&c->kernel);
+		kernel_parts_refresh(&c->kernel);
 	compact(c);
 	r = r < 0 ? fail(e, -r, "cannot take what was counted: %s", strerror(-r))
 		  : write_all(c, d, now_s - now_s % DATABASE_EPOCH_S, e);

@@ -315,9 +315,9 @@ int session_look(struct session *s, pid_t pid, struct error *e)
 int session_refresh_code(struct session *s)
 {
 	bool changed = false;
-	int r = code_map_cut(s->points.code, &changed);
 
-	return r == 0 && changed ? unwind_set(s, SIZE_MAX, NULL) : r;
+	code_map_cut(s->points.code, &changed);
+	return changed ? unwind_set(s, SIZE_MAX, NULL) : 0;
 }
 
 void session_maintain(struct session *s)

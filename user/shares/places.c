@@ -62,7 +62,7 @@ static bool take_kernel(struct places *p, const struct counts_image *image, cons
 {
 	if (!p->kernel_tried) {
 		p->kernel_tried = true;
-		(void)kernel_parts_read(&p->parts);
+		kernel_parts_read(&p->parts);
 		(void)code_kernel_open(&p->kernel, NULL);
 	}
 	for (size_t i = 0; i < p->parts.n; i++)
