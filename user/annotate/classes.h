@@ -15,6 +15,6 @@ struct classes {
 	uint32_t n;
 };
 
-/* *ret is the caller's (classes_free). -ENOMEM. Takes time and memory in proportion to the flow. */
-int classes_of(const struct flow *f, struct classes *ret);
+/* *ret is the caller's (classes_free). Takes time and memory in proportion to the flow. */
+void classes_of(const struct flow *f, struct classes *ret);
 void classes_free(struct classes *c);

@@ -4,7 +4,6 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 struct certain {
@@ -67,19 +66,17 @@ static void choose(const struct certain *x, const struct classes *c, size_t *bes
 	}
 }
 
-int counted_places(const struct flow *f, const struct classes *c, const double *found, bool begins,
-		   struct counted_place **ret, size_t *ret_n)
+void counted_places(const struct flow *f, const struct classes *c, const double *found, bool begins,
+		    struct counted_place **ret, size_t *ret_n)
 {
 	/* An edge puts its block there once at most. */
-	_cleanup_free_ uint32_t *stack = calloc(f->n_edges + 1, sizeof(*stack));
-	_cleanup_free_ bool *sure = calloc(f->n + 1, sizeof(*sure));
-	_cleanup_free_ size_t *best = calloc(c->n + 1, sizeof(*best));
+	_cleanup_free_ uint32_t *stack = xcalloc(f->n_edges, sizeof(*stack));
+	_cleanup_free_ bool *sure = xcalloc(f->n, sizeof(*sure));
+	_cleanup_free_ size_t *best = xcalloc(c->n, sizeof(*best));
 	struct certain x = {.f = f, .sure = sure, .stack = stack};
 	struct counted_place *all = NULL;
 	size_t n = 0;
 
-	if (!stack || !sure || !best)
-		return -ENOMEM;
 	for (uint32_t b = 0; b < f->n_blocks; b++)
 		for (uint32_t i = f->blocks[b].first; i < f->blocks[b].first + f->blocks[b].n; i++)
 			if (found[i] > 0 || (i == 0 && begins))
@@ -90,13 +87,9 @@ int counted_places(const struct flow *f, const struct classes *c, const double *
 	for (uint32_t k = 0; k < c->n; k++) {
 		if (best[k] == SIZE_MAX)
 			continue;
-		if (array_room(all, n) < 0) {
-			free(all);
-			return -ENOMEM;
-		}
+		xarray_room(all, n);
 		all[n++] = (struct counted_place){f->all[best[k]].at, k};
 	}
 	*ret = all;
 	*ret_n = n;
-	return 0;
 }

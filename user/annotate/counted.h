@@ -15,6 +15,6 @@ struct counted_place {
  * a sample was found at it (@found, of each instruction), if it is the function's first and @begins
  * says that this is certain, or if the CPU goes on to it from a sure one. The instruction after a
  * call is not sure: the call may never return. What samples say is not proved: whoever puts probes
- * there asks code_place_check as well. *ret is the caller's (free). -ENOMEM. */
-int counted_places(const struct flow *f, const struct classes *c, const double *found, bool begins,
-		   struct counted_place **ret, size_t *ret_n);
+ * there asks code_place_check as well. *ret is the caller's (free). */
+void counted_places(const struct flow *f, const struct classes *c, const double *found, bool begins,
+		    struct counted_place **ret, size_t *ret_n);

@@ -2,9 +2,9 @@
 #include "annotate/culprits.h"
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 
 #include <Zydis/Zydis.h>
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -256,9 +256,9 @@ struct ways {
 
 static struct ways *find_ways(const struct flow *f)
 {
-	struct ways *all = calloc(f->n_blocks + 1, sizeof(*all));
+	struct ways *all = xcalloc(f->n_blocks, sizeof(*all));
 
-	for (size_t i = 0; all && i < f->n_edges; i++) {
+	for (size_t i = 0; i < f->n_edges; i++) {
 		const struct flow_edge *e = &f->edges[i];
 
 		if (e->to >= f->n_blocks)
@@ -322,11 +322,11 @@ static void find_before(const struct flow *f, const uint16_t *own, uint16_t *bef
 /* The block that alone leads to each; f->n_blocks and above: there is none, or another way. */
 static uint32_t *find_only(const struct flow *f)
 {
-	uint32_t *only = malloc((f->n_blocks + 1) * sizeof(*only));
+	uint32_t *only = xcalloc(f->n_blocks, sizeof(*only));
 
-	for (size_t b = 0; only && b < f->n_blocks; b++)
+	for (size_t b = 0; b < f->n_blocks; b++)
 		only[b] = UINT32_MAX;
-	for (size_t i = 0; only && i < f->n_edges; i++) {
+	for (size_t i = 0; i < f->n_edges; i++) {
 		const struct flow_edge *e = &f->edges[i];
 
 		if (e->to < f->n_blocks)
@@ -352,22 +352,20 @@ static uint32_t waited_before(const struct flow *f, const struct flow_block *b, 
 	return f->all[w].flow == CODE_CALL ? i : w;
 }
 
-int culprits_find(const struct flow *f, const struct code *c, const double *ports, bool kernel,
-		  enum skid skid, struct culprits *ret)
+void culprits_find(const struct flow *f, const struct code *c, const double *ports, bool kernel,
+		   enum skid skid, struct culprits *ret)
 {
-	_cleanup_free_ struct facts *all = calloc(f->n + 1, sizeof(*all));
+	_cleanup_free_ struct facts *all = xcalloc(f->n, sizeof(*all));
 	_cleanup_free_ struct ways *ways = find_ways(f);
-	_cleanup_free_ uint16_t *of = calloc(f->n + 1, sizeof(*of)),
-				*own = calloc(f->n + 1, sizeof(*own));
-	_cleanup_free_ uint16_t *before = calloc(f->n_blocks + 1, sizeof(*before)),
-				*found_there = calloc(f->n + 1, sizeof(*found_there));
-	_cleanup_free_ uint32_t *only = find_only(f), *waited = calloc(f->n + 1, sizeof(*waited));
+	_cleanup_free_ uint16_t *own = xcalloc(f->n, sizeof(*own));
+	_cleanup_free_ uint16_t *before = xcalloc(f->n_blocks, sizeof(*before));
+	_cleanup_free_ uint32_t *only = find_only(f);
+	uint16_t *of = xcalloc(f->n, sizeof(*of)),
+		 *found_there = xcalloc(f->n, sizeof(*found_there));
+	uint32_t *waited = xcalloc(f->n, sizeof(*waited));
 	ZydisDecoder decoder;
 
-	if (!all || !ways || !of || !own || !before || !found_there || !only || !waited ||
-	    !ZYAN_SUCCESS(
-		    ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)))
-		return -ENOMEM;
+	(void)ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
 	for (size_t i = 0; i < f->n; i++)
 		all[i] = facts_of(&decoder, c, &f->all[i]);
 	find_own(f, all, ways, ports, own);
@@ -401,8 +399,5 @@ int culprits_find(const struct flow *f, const struct code *c, const double *port
 				of[i] |= bit(CULPRIT_CALL);
 		}
 	}
-	ret->of = TAKE_PTR(of);
-	ret->found_there = TAKE_PTR(found_there);
-	ret->waited = TAKE_PTR(waited);
-	return 0;
+	*ret = (struct culprits){of, found_there, waited};
 }

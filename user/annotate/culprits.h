@@ -38,7 +38,7 @@ struct culprits {
 uint16_t culprits_of(const struct culprits *c, size_t instruction, bool found_there);
 /* @ports: as in struct model, or NULL. @kernel: samples of time in the kernel are there, too, at
  * what led there. @skid: of the samples, before they are put where waited says. *ret is the
- * caller's (culprits_free). -ENOMEM. */
-int culprits_find(const struct flow *f, const struct code *c, const double *ports, bool kernel,
-		  enum skid skid, struct culprits *ret);
+ * caller's (culprits_free). */
+void culprits_find(const struct flow *f, const struct code *c, const double *ports, bool kernel,
+		   enum skid skid, struct culprits *ret);
 void culprits_free(struct culprits *c);

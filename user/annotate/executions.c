@@ -2,6 +2,7 @@
 #include "annotate/executions.h"
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/rng.h"
 
 #include <errno.h>
@@ -210,15 +211,13 @@ static void find_errors(struct estimate *e, const double *rates, double *again, 
 int executions_estimate(const struct executions_input *in, double *rates, double *errors)
 {
 	size_t n = in->n_places;
-	_cleanup_free_ uint32_t *drawn = calloc(in->n_windows + 1, sizeof(*drawn));
-	_cleanup_free_ double *numbers = calloc(in->n_windows + 3 * (n + 1), sizeof(*numbers));
-	_cleanup_free_ bool *lumped = calloc(n + 1, sizeof(*lumped));
+	_cleanup_free_ uint32_t *drawn = xcalloc(in->n_windows, sizeof(*drawn));
+	_cleanup_free_ double *numbers = xcalloc(in->n_windows + 3 * (n + 1), sizeof(*numbers));
+	_cleanup_free_ bool *lumped = xcalloc(n, sizeof(*lumped));
 	struct estimate e = {.in = in, .drawn = drawn, .weights = numbers, .lumped = lumped};
 	double *known, *again;
 	double unsure;
 
-	if (!drawn || !numbers || !lumped)
-		return -ENOMEM;
 	e.sums = numbers + in->n_windows;
 	known = e.sums + n + 1;
 	again = known + n + 1;
@@ -251,12 +250,10 @@ static int by_rate(const void *a, const void *b)
 uint32_t executions_levels(const double *rates, size_t n, double last, double factor,
 			   uint32_t *levels)
 {
-	_cleanup_free_ struct ranked *all = calloc(n + 1, sizeof(*all));
+	_cleanup_free_ struct ranked *all = xcalloc(n, sizeof(*all));
 	double sum = 0, most = last;
 	uint32_t level = 0;
 
-	if (!all)
-		return 0;
 	for (size_t s = 0; s < n; s++)
 		all[s] = (struct ranked){s, rates[s]};
 	qsort(all, n, sizeof(*all), by_rate);

@@ -39,12 +39,11 @@ struct executions_input {
 
 /* @rates: executions of each place in a second of CPU time. @errors: the relative standard error of
  * each rate, by the bootstrap over windows; infinite for a place that was never hit. -ERANGE: no
- * place of the last level was hit; -ENOMEM. */
+ * place of the last level was hit. */
 int executions_estimate(const struct executions_input *in, double *rates, double *errors);
 
 /* Sorts places into levels by their rough @rates (executions a second). The places of the last
  * level are hit @last times a second in sum; each level before it has up to @factor times as many
- * hits as the one after it. The last level has one place at least. Returns the number of levels; 0:
- * out of memory. */
+ * hits as the one after it. The last level has one place at least. Returns the number of levels. */
 uint32_t executions_levels(const double *rates, size_t n, double last, double factor,
 			   uint32_t *levels);

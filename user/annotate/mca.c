@@ -3,6 +3,7 @@
 #include "annotate/mca.h"
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/error.h"
 #include "sandbox/confine.h"
 
@@ -73,15 +74,15 @@ static _Noreturn void become(const int fds[3], const char *cpu, unsigned int ite
 static int read_back(int fd, char **ret)
 {
 	off_t n = lseek(fd, 0, SEEK_END);
-	char *text = n >= 0 && n <= MOST_BYTES ? malloc((size_t)n + 1) : NULL;
+	char *text;
 
-	if (!text)
-		return n < 0 || n > MOST_BYTES ? -EIO : -ENOMEM;
+	if (n < 0 || n > MOST_BYTES)
+		return -EIO;
+	text = xcalloc((size_t)n + 1, 1);
 	if (pread(fd, text, (size_t)n, 0) != n) {
 		free(text);
 		return -EIO;
 	}
-	text[n] = '\0';
 	*ret = text;
 	return 0;
 }

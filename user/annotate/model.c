@@ -59,16 +59,14 @@ static int by_weight(const void *a, const void *b, void *arg)
 }
 
 /* The heaviest blocks. */
-static int choose(const struct flow *f, const double *weights, struct question *q,
-		  size_t *ret_left_out)
+static void choose(const struct flow *f, const double *weights, struct question *q,
+		   size_t *ret_left_out)
 {
-	_cleanup_free_ double *of_block = calloc(f->n_blocks + 1, sizeof(*of_block));
+	_cleanup_free_ double *of_block = xcalloc(f->n_blocks, sizeof(*of_block));
 	double all = 0, taken = 0;
 	size_t instructions = 0;
 
-	q->blocks = calloc(f->n_blocks + 1, sizeof(*q->blocks));
-	if (!of_block || !q->blocks)
-		return -ENOMEM;
+	q->blocks = xcalloc(f->n_blocks, sizeof(*q->blocks));
 	for (uint32_t b = 0; b < f->n_blocks; b++) {
 		for (uint32_t i = f->blocks[b].first; i < f->blocks[b].first + f->blocks[b].n; i++)
 			of_block[b] += weights[i];
@@ -87,7 +85,6 @@ static int choose(const struct flow *f, const double *weights, struct question *
 	*ret_left_out = 0;
 	for (size_t k = q->n_blocks; k < f->n_blocks && taken < ENOUGH * all; k++)
 		*ret_left_out += of_block[q->blocks[k]] > 0;
-	return 0;
 }
 
 /* What the line says, in Intel's syntax. Where a jump goes does not matter; calls and returns are
@@ -117,39 +114,33 @@ static void put_instruction(const struct question *q, const struct flow *f, cons
 		(void)fputs("nop\n", out);
 }
 
-static int note_line(struct question *q, uint32_t instruction)
+static void note_line(struct question *q, uint32_t instruction)
 {
-	if (array_room(q->of_line, q->n_lines) < 0)
-		return -ENOMEM;
+	xarray_room(q->of_line, q->n_lines);
 	q->of_line[q->n_lines++] = instruction;
-	return 0;
 }
 
-static int write_text(struct question *q, const struct flow *f, const struct code *c, char **ret,
-		      size_t *ret_n)
+static void write_text(struct question *q, const struct flow *f, const struct code *c, char **ret,
+		       size_t *ret_n)
 {
-	FILE *out = open_memstream(ret, ret_n);
-	int r = out ? note_line(q, NO_INSTRUCTION) : -ENOMEM;
+	FILE *out = xopen_memstream(ret, ret_n);
 
-	if (!out)
-		return r;
+	note_line(q, NO_INSTRUCTION);
 	(void)fputs(".intel_syntax noprefix\n", out);
-	for (size_t k = 0; r == 0 && k < q->n_blocks; k++) {
+	for (size_t k = 0; k < q->n_blocks; k++) {
 		const struct flow_block *b = &f->blocks[q->blocks[k]];
 
 		(void)fprintf(out, "# LLVM-MCA-BEGIN %zu\n", k);
-		r = note_line(q, NO_INSTRUCTION);
-		for (uint32_t i = b->first; r == 0 && i < b->first + b->n; i++) {
+		note_line(q, NO_INSTRUCTION);
+		for (uint32_t i = b->first; i < b->first + b->n; i++) {
 			put_instruction(q, f, c, i, out);
-			r = note_line(q, i);
+			note_line(q, i);
 		}
 		(void)fputs("# LLVM-MCA-END\n", out);
-		if (r == 0)
-			r = note_line(q, NO_INSTRUCTION);
+		note_line(q, NO_INSTRUCTION);
 	}
 	if (fclose(out) != 0)
-		r = -ENOMEM;
-	return r;
+		out_of_memory();
 }
 
 /* "<stdin>:LINE:COLUMN: error: ...". Returns how many lines are news. */
@@ -237,9 +228,7 @@ static int ask(struct question *q, const struct flow *f, const struct code *c, c
 		free(q->of_line);
 		q->of_line = NULL;
 		q->n_lines = 0;
-		r = write_text(q, f, c, &text, &n);
-		if (r < 0)
-			return fail(e, -r, "out of memory");
+		write_text(q, f, c, &text, &n);
 		r = mca_run(text, n, cpu, ITERATIONS, &a, e);
 		if (r < 0)
 			return r;
@@ -256,13 +245,12 @@ static int ask(struct question *q, const struct flow *f, const struct code *c, c
 int model_make(const struct flow *f, const struct code *c, const double *weights, const char *cpu,
 	       struct model *ret, struct error *e)
 {
-	_cleanup_(model_free) struct model m = {.cycles = calloc(f->n + 1, sizeof(double)),
-						.ports = calloc(f->n + 1, sizeof(double))};
-	_cleanup_(question_free) struct question q = {.unread = calloc(f->n + 1, sizeof(bool))};
-	int r = m.cycles && m.ports && q.unread ? choose(f, weights, &q, &m.left_out) : -ENOMEM;
+	_cleanup_(model_free) struct model m = {.cycles = xcalloc(f->n, sizeof(double)),
+						.ports = xcalloc(f->n, sizeof(double))};
+	_cleanup_(question_free) struct question q = {.unread = xcalloc(f->n, sizeof(bool))};
+	int r = 0;
 
-	if (r < 0)
-		return fail(e, -r, "out of memory");
+	choose(f, weights, &q, &m.left_out);
 	if (!ZYAN_SUCCESS(ZydisDecoderInit(&q.decoder, ZYDIS_MACHINE_MODE_LONG_64,
 					   ZYDIS_STACK_WIDTH_64)) ||
 	    !ZYAN_SUCCESS(ZydisFormatterInit(&q.formatter, ZYDIS_FORMATTER_STYLE_INTEL)) ||

@@ -113,12 +113,10 @@ static int gather(struct counting *c, const struct annotation *a, const struct c
 			    "instructions of the function overlap, so a probe on one would change "
 			    "another: leave out --count");
 	begins = code_place_check(&c->code, a->flow.start, NULL) == 0;
-	r = counted_places(&a->flow, classes, a->found, begins, &c->counted, &c->n_counted);
-	if (r == 0) {
-		r = keep_certain(c, e);
-		if (r < 0)
-			return r;
-	}
+	counted_places(&a->flow, classes, a->found, begins, &c->counted, &c->n_counted);
+	r = keep_certain(c, e);
+	if (r < 0)
+		return r;
 	for (size_t i = 0; r == 0 && i < c->n_counted; i++)
 		r = add_place(c, c->counted[i].vaddr);
 	if (r == -ERANGE)
@@ -195,10 +193,9 @@ int counting_run(pid_t pid, const struct elf_object *o, struct annotation *a, ui
 {
 	_cleanup_(counting_free) struct counting c = {.o = o, .code = {.o = o}};
 	_cleanup_(classes_free) struct classes classes = {0};
-	int r = classes_of(&a->flow, &classes);
+	int r;
 
-	if (r < 0)
-		return fail(e, -r, "out of memory");
+	classes_of(&a->flow, &classes);
 	r = gather(&c, a, &classes, e);
 	if (r == 0)
 		r = windows_open(pid, o, &c.windows, e);

@@ -164,8 +164,6 @@ static int set_levels(struct counting *c, struct error *e)
 			rates[n++] = c->rates[i];
 	c->n_levels =
 		n ? executions_levels(rates, n, MOST_RARE * LEVEL_FACTOR, LEVEL_FACTOR, levels) : 0;
-	if (n && !c->n_levels)
-		return fail(e, ENOMEM, "out of memory");
 	n = 0;
 	for (size_t i = 0; i < c->n; i++)
 		c->levels[i] = c->useless[i] ? 0 : c->rare[i] ? c->n_levels : levels[n++];
@@ -198,7 +196,6 @@ static int estimate(struct counting *c, struct error *e)
 				   "the process executed nothing of the function, or of this build "
 				   "of its file, while it was counted: "
 				   "check --pid, or count for longer")
-	       : r < 0	    ? fail(e, -r, "out of memory")
 			    : 0;
 }
 
