@@ -350,7 +350,7 @@ static char *report(const struct profile *p, bool json)
 	assert_non_null(f);
 	analyse(p, 1, &a);
 	if (json)
-		assert_int_equal(report_json(f, p, &a), 0);
+		report_json(f, p, &a);
 	else
 		report_print(f, p, &a, NULL, NULL);
 	assert_int_equal(fclose(f), 0);

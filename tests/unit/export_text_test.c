@@ -119,7 +119,8 @@ static int write_form(enum form form, FILE *out, struct database *d, const struc
 	case TRACE:
 		return export_trace(out, p);
 	case REPORT_AS_JSON:
-		return report_json(out, p, a);
+		report_json(out, p, a);
+		return 0;
 	case REPORT_AS_CSV:
 		return report_csv(out, p, a);
 	case MARKDOWN:

@@ -54,7 +54,7 @@ static void json_cannot_steer_the_terminal(void **state)
 	for (int i = 0; i < 8; i++)
 		(void)sample_visits(&p, name, (i & 1) / 2.0, (uint64_t)(1000 + i) * MS, 99);
 	analyse(&p, 1, &a);
-	assert_int_equal(report_json(f, &p, &a), 0);
+	report_json(f, &p, &a);
 	(void)fclose(f);
 	says(text, "\"a\\u007f\\u009b31m\\u202e\u00e9.c:1\"");
 	for (const char *c = text; *c; c++)

@@ -122,7 +122,10 @@ static int show(const struct annotate_command *c, const struct shares_code *of,
 		r = counting_run((pid_t)c->pid, of->object, &a, of->total, (double)c->count_s, e);
 	if (r < 0)
 		return r;
-	r = c->json ? annotate_json(stdout, &page) : annotate_print(stdout, &page);
+	if (c->json)
+		annotate_json(stdout, &page);
+	else
+		r = annotate_print(stdout, &page);
 	if (r < 0)
 		return fail(e, -r, "%s", strerror(-r));
 	/* Its code is shown. */

@@ -110,9 +110,9 @@ static int tell(const struct diff_command *c, struct diff *d)
 			return log_error("diff: --changed '%s': no line that was tried before the "
 					 "change is called so, or several are",
 					 c->changed);
-	if (c->json && diff_json(stdout, d) == -ENOMEM)
-		return log_error("diff: out of memory");
-	if (!c->json)
+	if (c->json)
+		diff_json(stdout, d);
+	else
 		diff_print(stdout, d, terminal_width(STDOUT_FILENO));
 	if (c->html && replace_file(&f, write_html, d, &e) < 0)
 		return log_error("diff: %s", e.text);

@@ -113,7 +113,7 @@ static int write_html(FILE *out, void *arg)
 	return report_html(out, t->p, t->a, t->h);
 }
 
-static int print_form(const struct report_choice *c, const struct told *t)
+static void print_form(const struct report_choice *c, const struct told *t)
 {
 	struct report_options o = {
 		.color = color_wanted(c->color, STDOUT_FILENO),
@@ -125,15 +125,18 @@ static int print_form(const struct report_choice *c, const struct told *t)
 
 	switch (c->form) {
 	case REPORT_JSON:
-		return report_json(stdout, t->p, t->a);
+		report_json(stdout, t->p, t->a);
+		break;
 	case REPORT_CSV:
-		return report_csv(stdout, t->p, t->a);
+		(void)report_csv(stdout, t->p, t->a);
+		break;
 	case REPORT_MARKDOWN:
-		return report_markdown(stdout, t->p, t->a);
+		(void)report_markdown(stdout, t->p, t->a);
+		break;
 	case REPORT_TEXT:
 		report_print(stdout, t->p, t->a, &o, t->h);
+		break;
 	}
-	return 0;
 }
 
 int report_choice_print(const struct report_choice *c, const struct profile *p,
@@ -141,11 +144,9 @@ int report_choice_print(const struct report_choice *c, const struct profile *p,
 {
 	struct told t = {p, a, h};
 	struct replace_file f = html_file(c);
-	int r = print_form(c, &t);
 
 	/* What standard output could not take, the caller finds out. */
-	if (r == -ENOMEM)
-		return fail(e, ENOMEM, "no memory for the report");
+	print_form(c, &t);
 	return c->html ? replace_file(&f, write_html, &t, e) : 0;
 }
 

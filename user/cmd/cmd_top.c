@@ -172,12 +172,13 @@ static int show(const struct top_command *c, const struct shares_table *t)
 				 .is_private = replace_file_source_is_private(c->database)};
 	struct shares_table copy = *t;
 	struct error e = {0};
-	int r = c->json	 ? shares_json(stdout, t)
-		: c->csv ? shares_csv(stdout, t)
-			 : shares_print(stdout, t);
 
-	if (r < 0)
-		return log_error("top: %s", strerror(-r));
+	if (c->json)
+		shares_json(stdout, t);
+	else if (c->csv)
+		shares_csv(stdout, t);
+	else
+		shares_print(stdout, t);
 	if (c->html && replace_file(&f, write_html, &copy, &e) < 0)
 		return log_error("top: %s", e.text);
 	return 0;

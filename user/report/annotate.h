@@ -18,8 +18,7 @@ struct annotate_page {
 	int width;	/* columns; 0: 100 */
 };
 
-/* Negative errno. */
-int annotate_print(FILE *out, const struct annotate_page *p);
-int annotate_json(FILE *out, const struct annotate_page *p);
-/* All blocks, as a file of its own, like report_html. */
+int annotate_print(FILE *out, const struct annotate_page *p); /* negative errno */
+void annotate_json(FILE *out, const struct annotate_page *p);
+/* All blocks, as a file of its own, like report_html. Negative errno. */
 int annotate_html(FILE *out, const struct annotate_page *p);

@@ -2,6 +2,7 @@
 #include "report/annotate_rows.h"
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/open_file.h"
 #include "elf/object.h"
 #include "profile/source_text.h"
@@ -53,13 +54,12 @@ static char *read_source(const char *path)
 
 	if (fd < 0 || fstat(fd, &st) < 0 || (unsigned long)st.st_size > FILE_TEXT_MAX)
 		return NULL;
-	text = malloc((size_t)st.st_size + 1);
-	n = text ? read(fd, text, (size_t)st.st_size) : -1;
+	text = xcalloc((size_t)st.st_size + 1, 1);
+	n = read(fd, text, (size_t)st.st_size);
 	if (n < 0) {
 		free(text);
 		return NULL;
 	}
-	text[n] = '\0';
 	return text;
 }
 
@@ -86,7 +86,7 @@ static char *source_of(struct annotate_rows *x, const struct line_location *at)
 		return NULL;
 	line += strspn(line, " \t");
 	end = strchrnul(line, '\n');
-	return strndup(line, (size_t)(end - line));
+	return xstrndup(line, (size_t)(end - line));
 }
 
 /* Is the line called @selected at @at? */
@@ -122,10 +122,9 @@ bool annotate_line_begins(struct annotate_rows *x, size_t instruction, struct an
 		return false;
 	x->at = at;
 	source = source_of(x, &at);
-	if (asprintf(&name, "%s:%u", strrchr(at.file, '/') ? strrchr(at.file, '/') + 1 : at.file,
-		     at.line) < 0)
-		name = NULL;
-	*ret = (struct annotate_line){text_clean(&x->r, name ? name : ""),
+	name = xasprintf("%s:%u", strrchr(at.file, '/') ? strrchr(at.file, '/') + 1 : at.file,
+			 at.line);
+	*ret = (struct annotate_line){text_clean(&x->r, name),
 				      text_clean(&x->r, source ? source : ""),
 				      annotate_effect(x->p, &at)};
 	return true;
@@ -160,24 +159,19 @@ bool annotate_is_shown(const struct annotation *a, const struct flow_block *b, u
 	return b->n <= LONG_BLOCK || near > 0;
 }
 
-static char *made(char *text, int r)
-{
-	if (r < 0)
-		abort();
-	return text;
-}
-
 char *annotate_causes(uint16_t possible)
 {
 	char *text = NULL;
 	size_t size = 0;
-	FILE *f = open_memstream(&text, &size);
+	FILE *f = xopen_memstream(&text, &size);
 
-	for (int c = 0; f && c < N_CULPRITS; c++)
+	for (int c = 0; c < N_CULPRITS; c++)
 		if (possible >> c & 1)
 			(void)fprintf(f, "%s%s", ftello(f) ? ", " : "",
 				      culprit_name((enum culprit)c));
-	return made(text, f && fclose(f) == 0 ? 0 : -1);
+	if (fclose(f) != 0)
+		out_of_memory();
+	return text;
 }
 
 /* Beyond such a standard error a count says nothing. */
@@ -194,19 +188,16 @@ char *annotate_executed(const struct annotate_rows *x, const struct flow_block *
 	const struct annotation *a = x->p->a;
 	size_t i = (size_t)(b - a->flow.blocks), unit = 0;
 	double n = a->executed ? a->executed[i] : 0;
-	char *text = NULL;
-	int r;
 
 	if (!a->executed)
 		return NULL;
 	if (!executions_known(a, i))
-		return made(text, asprintf(&text, "how often it is executed is not known"));
+		return xstrdup("how often it is executed is not known");
 	for (; n >= 1000 && unit + 1 < sizeof(units) / sizeof(units[0]); unit++)
 		n /= 1000;
 	/* 95 %, as all intervals. */
-	r = asprintf(&text, "executed %.3g%s times a second, %s%.0f %%", n, units[unit],
-		     x->r.utf8 ? "\u00b1" : "+-", 196 * a->executed_errors[i]);
-	return made(text, r);
+	return xasprintf("executed %.3g%s times a second, %s%.0f %%", n, units[unit],
+			 x->r.utf8 ? "\u00b1" : "+-", 196 * a->executed_errors[i]);
 }
 
 double annotate_cycles(const struct annotate_page *p, const struct flow_block *b,
@@ -229,18 +220,14 @@ static bool is_known(struct analysis_change c, enum verdict v)
 char *annotate_worth(const struct annotate_rows *x, const struct analysis_line *l)
 {
 	struct analysis_change c;
-	char effect[NUMBER_ROOM], *text = NULL;
+	char effect[NUMBER_ROOM];
 	double percent;
-	int r;
 
-	if (text_told(l, WORTH_AT, is_known, &percent, &c)) {
-		text_effect(&x->r, c.effect, c.low, c.high, effect);
-		r = asprintf(&text, "worth %s %% if %.0f %% faster (%s)", effect, percent,
-			     verdict_name(l->verdict));
-	} else {
-		r = asprintf(&text, "worth is not known (%s)", verdict_name(l->verdict));
-	}
-	return made(text, r);
+	if (!text_told(l, WORTH_AT, is_known, &percent, &c))
+		return xasprintf("worth is not known (%s)", verdict_name(l->verdict));
+	text_effect(&x->r, c.effect, c.low, c.high, effect);
+	return xasprintf("worth %s %% if %.0f %% faster (%s)", effect, percent,
+			 verdict_name(l->verdict));
 }
 
 /* The same of what, and with all that the curve says. */
@@ -249,18 +236,15 @@ static char *worth_long(const struct annotate_rows *x, const struct analysis_lin
 	struct analysis_change c;
 	_cleanup_free_ char *verdict = text_verdict_long(l),
 			    *point = text_clean(&x->r, x->p->point->name);
-	char effect[NUMBER_ROOM], *text = NULL;
+	char effect[NUMBER_ROOM];
 	double percent;
-	int r;
 
 	if (!text_told(l, WORTH_AT, is_known, &percent, &c))
-		return made(text,
-			    asprintf(&text, "worth an amount that is not known (%s)", verdict));
+		return xasprintf("worth an amount that is not known (%s)", verdict);
 	text_effect(&x->r, c.effect, c.low, c.high, effect);
-	r = asprintf(&text, "worth %s %% of the %s of %s if it is %.0f %% faster (%s)", effect,
-		     x->p->point->kind == PROFILE_LATENCY ? "latency" : "time per visit", point,
-		     percent, verdict);
-	return made(text, r);
+	return xasprintf("worth %s %% of the %s of %s if it is %.0f %% faster (%s)", effect,
+			 x->p->point->kind == PROFILE_LATENCY ? "latency" : "time per visit", point,
+			 percent, verdict);
 }
 
 char *annotate_function(const struct annotate_rows *x)
@@ -327,7 +311,7 @@ static void note_line(const struct annotate_rows *x, const struct analysis_line 
 static void note_worth(const struct annotate_rows *x)
 {
 	const struct analysis_point *point = x->p->point;
-	_cleanup_free_ struct worth *all = point ? calloc(point->n_lines + 1, sizeof(*all)) : NULL;
+	_cleanup_free_ struct worth *all = point ? xcalloc(point->n_lines, sizeof(*all)) : NULL;
 	_cleanup_free_ char *function = annotate_function(x);
 	size_t told = 0;
 

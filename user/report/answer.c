@@ -3,6 +3,7 @@
 #include "report/text.h"
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/waits.h"
 
 #include <math.h>
@@ -178,10 +179,8 @@ char *answer(const struct report *r, const struct analysis_point *point)
 {
 	char *text = NULL;
 	size_t size, told = 0;
-	FILE *f = open_memstream(&text, &size);
+	FILE *f = xopen_memstream(&text, &size);
 
-	if (!f)
-		abort();
 	if (analysis_slopes_only(point)) {
 		tell_slopes(f, r, point);
 	} else if (analysis_was_tried(point)) {
@@ -202,6 +201,6 @@ char *answer(const struct report *r, const struct analysis_point *point)
 		(void)fputs(NOTHING_PAUSED, f);
 	}
 	if (fclose(f) != 0)
-		abort();
+		out_of_memory();
 	return text;
 }

@@ -4,6 +4,7 @@
 #include "report/text.h"
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 
 #include <libsmartcols/libsmartcols.h>
 #include <math.h>
@@ -40,67 +41,59 @@ static int by_slowest(const void *a, const void *b)
 
 const struct analysis_line **class_lines(const struct analysis_point *point, size_t *ret_n)
 {
-	const struct analysis_line **ret =
-		calloc(point->n_lines + 1, sizeof(struct analysis_line *));
+	const struct analysis_line **ret = xcalloc(point->n_lines, sizeof(*ret));
 
 	*ret_n = 0;
-	for (size_t i = 0; ret && i < point->n_lines; i++)
+	for (size_t i = 0; i < point->n_lines; i++)
 		if (most(&point->lines[i]) >= LEAST_SHOWN)
 			ret[(*ret_n)++] = &point->lines[i];
-	if (ret && *ret_n)
+	if (*ret_n)
 		qsort(ret, *ret_n, sizeof(struct analysis_line *), by_slowest);
 	return ret;
 }
 
-static bool add_row(const struct report *r, struct libscols_table *tb,
+static void add_row(const struct report *r, struct libscols_table *tb,
 		    const struct analysis_line *line)
 {
 	size_t room = (size_t)r->table_width / 3;
 	_cleanup_free_ char *name = text_line_name(r, line->selected, room < 20 ? 20 : room);
-	struct libscols_line *row = scols_table_new_line(tb, NULL);
-	bool ok = row && scols_line_set_data(row, 0, name) == 0;
+	struct libscols_line *row = text_row(tb);
 
-	for (size_t i = 0; ok && i < PROFILE_CLASSES; i++) {
+	text_cell(row, 0, name);
+	for (size_t i = 0; i < PROFILE_CLASSES; i++) {
 		const struct analysis_change *c = &line->in_class[i];
 		char text[NUMBER_ROOM];
 
 		text_effect(r, c->effect, c->low, c->high, text);
-		ok = scols_line_set_data(row, 1 + i, text) == 0;
+		text_cell(row, 1 + i, text);
 	}
-	return ok;
 }
 
-static bool add_lengths(struct libscols_table *tb, const struct analysis_point *point)
+static void add_lengths(struct libscols_table *tb, const struct analysis_point *point)
 {
-	struct libscols_line *row = scols_table_new_line(tb, NULL);
-	bool ok = row && scols_line_set_data(row, 0, "(their mean length)") == 0;
+	struct libscols_line *row = text_row(tb);
 
-	for (size_t i = 0; ok && i < PROFILE_CLASSES; i++) {
+	text_cell(row, 0, "(their mean length)");
+	for (size_t i = 0; i < PROFILE_CLASSES; i++) {
 		char text[NUMBER_ROOM];
 
 		text_duration(point->classes[i].mean_ns, text);
-		ok = scols_line_set_data(row, 1 + i, point->classes[i].n ? text : "-") == 0;
+		text_cell(row, 1 + i, point->classes[i].n ? text : "-");
 	}
-	return ok;
 }
 
-bool classes_print(const struct report *r, const struct analysis_point *point)
+void classes_print(const struct report *r, const struct analysis_point *point)
 {
 	size_t n;
 	_cleanup_free_ const struct analysis_line **lines = class_lines(point, &n);
-	struct libscols_table *tb = lines ? text_table(r) : NULL;
-	bool ok = tb != NULL;
+	struct libscols_table *tb = text_table(r);
 
-	if (!ok)
-		return false;
 	paragraph(r, 0, "%s", CLASSES_CAPTION);
-	ok = scols_table_new_column(tb, "line", 8, 0) != NULL;
-	for (size_t i = 0; ok && i < PROFILE_CLASSES; i++)
-		ok = scols_table_new_column(tb, class_titles[i], 9, SCOLS_FL_RIGHT) != NULL;
-	ok = ok && add_lengths(tb, point);
-	for (size_t i = 0; ok && i < n && i < r->top; i++)
-		ok = add_row(r, tb, lines[i]);
-	ok = ok && scols_print_table(tb) == 0;
-	scols_unref_table(tb);
-	return ok;
+	text_column(tb, "line", 8, 0);
+	for (size_t i = 0; i < PROFILE_CLASSES; i++)
+		text_column(tb, class_titles[i], 9, SCOLS_FL_RIGHT);
+	add_lengths(tb, point);
+	for (size_t i = 0; i < n && i < r->top; i++)
+		add_row(r, tb, lines[i]);
+	text_table_end(tb);
 }

@@ -3,6 +3,7 @@
 #include "report/diff.h"
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/utf8.h"
 #include "report/html.h"
 
@@ -10,7 +11,6 @@
 #include <json-c/json.h>
 #include <libsmartcols/libsmartcols.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,22 +18,6 @@
 #define DEFAULT_WIDTH 100
 #define DEFAULT_TABLE_WIDTH 200
 #define NO_DIFFERENCE "no sure difference"
-
-static char *sentence(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-
-static char *sentence(const char *fmt, ...)
-{
-	char *s;
-	va_list ap;
-	int r;
-
-	va_start(ap, fmt);
-	r = vasprintf(&s, fmt, ap);
-	va_end(ap);
-	if (r < 0)
-		abort();
-	return s;
-}
 
 /* How much faster the program became. The caller's. */
 static char *gain_words(const struct report *r, const struct compare_point *p)
@@ -46,24 +30,24 @@ static char *gain_words(const struct report *r, const struct compare_point *p)
 	text_duration(p->before_ns, before);
 	text_duration(p->after_ns, after);
 	if (isnan(g.effect))
-		return sentence("The %s of '%s' is not known of both profiles.", unit, name);
+		return xasprintf("The %s of '%s' is not known of both profiles.", unit, name);
 	if (isnan(g.low))
-		return sentence("The %s of '%s' was %s and is %s; how sure that is, too few "
-				"%s tell.",
-				unit, name, before, after,
-				p->slopes_only ? "windows" : "experiments at 0 %");
+		return xasprintf("The %s of '%s' was %s and is %s; how sure that is, too few "
+				 "%s tell.",
+				 unit, name, before, after,
+				 p->slopes_only ? "windows" : "experiments at 0 %");
 	if (g.low <= 0 && g.high >= 0)
-		return sentence("The %s of '%s' was %s and is %s: %s (%.1f %% [%.1f, %.1f] less).",
-				unit, name, before, after, NO_DIFFERENCE, 100 * g.effect,
-				100 * g.low, 100 * g.high);
+		return xasprintf("The %s of '%s' was %s and is %s: %s (%.1f %% [%.1f, %.1f] less).",
+				 unit, name, before, after, NO_DIFFERENCE, 100 * g.effect,
+				 100 * g.low, 100 * g.high);
 	if (g.effect > 0)
-		return sentence("The program became faster: the %s of '%s' was %s and is %s, %.1f "
-				"%% [%.1f, %.1f] less.",
-				unit, name, before, after, 100 * g.effect, 100 * g.low,
-				100 * g.high);
-	return sentence("The program became slower: the %s of '%s' was %s and is %s, %.1f %% "
-			"[%.1f, %.1f] more.",
-			unit, name, before, after, -100 * g.effect, -100 * g.high, -100 * g.low);
+		return xasprintf("The program became faster: the %s of '%s' was %s and is %s, %.1f "
+				 "%% [%.1f, %.1f] less.",
+				 unit, name, before, after, 100 * g.effect, 100 * g.low,
+				 100 * g.high);
+	return xasprintf("The program became slower: the %s of '%s' was %s and is %s, %.1f %% "
+			 "[%.1f, %.1f] more.",
+			 unit, name, before, after, -100 * g.effect, -100 * g.high, -100 * g.low);
 }
 
 static const char *outcome_name(enum promise_outcome o)
@@ -88,14 +72,14 @@ static char *promise_words(const struct report *r, const struct diff *d,
 	struct promise s = compare_promise(p, d->changed, d->speedup);
 
 	if (s.outcome == PROMISE_UNKNOWN && !isnan(s.predicted.low))
-		return sentence(
+		return xasprintf(
 			"What came of %s is not known: there are too few experiments at 0 %%.",
 			line);
 	if (s.outcome == PROMISE_UNKNOWN)
-		return sentence("What a %.0f %% faster %s would be worth was not predicted: the "
-				"line was tried too seldom.",
-				100 * d->speedup, line);
-	return sentence(
+		return xasprintf("What a %.0f %% faster %s would be worth was not predicted: the "
+				 "line was tried too seldom.",
+				 100 * d->speedup, line);
+	return xasprintf(
 		"%s was made %.0f %% faster: %.1f %% [%.1f, %.1f] less time was predicted, and "
 		"%.1f %% [%.1f, %.1f] came of it%s. %s",
 		line, 100 * d->speedup, 100 * s.predicted.effect, 100 * s.predicted.low,
@@ -115,7 +99,7 @@ static char *line_words(const struct report *r, const struct compare_line *l, si
 
 	return strcmp(l->before->selected, l->after->selected) == 0
 		       ? TAKE_PTR(new)
-		       : sentence("%s -> %s", old, new);
+		       : xasprintf("%s -> %s", old, new);
 }
 
 #define CELLS 3
@@ -137,45 +121,40 @@ static const char *difference_words(const struct compare_point *p, const struct 
 	return l->differs ? "differs" : isnan(cells[2].effect) ? "not known" : NO_DIFFERENCE;
 }
 
-static bool add_row(const struct report *r, struct libscols_table *tb,
+static void add_row(const struct report *r, struct libscols_table *tb,
 		    const struct compare_point *p, const struct compare_line *l)
 {
 	struct analysis_change cells[CELLS];
-	struct libscols_line *row = scols_table_new_line(tb, NULL);
+	struct libscols_line *row = text_row(tb);
 	_cleanup_free_ char *name = line_words(r, l, (size_t)r->table_width / 3),
 			    *function =
 				    text_clean(r, l->after->function ? l->after->function : "-");
 	char text[NUMBER_ROOM];
-	bool ok = row && scols_line_set_data(row, 0, name) == 0 &&
-		  scols_line_set_data(row, 1, function) == 0;
 
+	text_cell(row, 0, name);
+	text_cell(row, 1, function);
 	cells_of(p, l, cells);
-	for (size_t i = 0; ok && i < CELLS; i++) {
+	for (size_t i = 0; i < CELLS; i++) {
 		text_effect(r, cells[i].effect, cells[i].low, cells[i].high, text);
-		ok = scols_line_set_data(row, 2 + i, text) == 0;
+		text_cell(row, 2 + i, text);
 	}
-	return ok && scols_line_set_data(row, 5, difference_words(p, l)) == 0;
+	text_cell(row, 5, difference_words(p, l));
 }
 
-static bool print_table(const struct report *r, const struct compare_point *p)
+static void print_table(const struct report *r, const struct compare_point *p)
 {
 	static const char *const titles[] = {"line",  "function",   "before",
 					     "after", "difference", "verdict"};
 	struct libscols_table *tb = text_table(r);
-	bool ok = tb != NULL;
 
-	if (!ok)
-		return false;
-	for (size_t i = 0; ok && i < sizeof(titles) / sizeof(titles[0]); i++)
-		ok = scols_table_new_column(tb, titles[i], 8,
-					    i >= 2 && i <= 4 ? SCOLS_FL_RIGHT
-					    : i == 1	     ? SCOLS_FL_TRUNC
-							     : 0) != NULL;
-	for (size_t i = 0; ok && i < p->n_lines; i++)
-		ok = add_row(r, tb, p, &p->lines[i]);
-	ok = ok && scols_print_table(tb) == 0;
-	scols_unref_table(tb);
-	return ok;
+	for (size_t i = 0; i < sizeof(titles) / sizeof(titles[0]); i++)
+		text_column(tb, titles[i], 8,
+			    i >= 2 && i <= 4 ? SCOLS_FL_RIGHT
+			    : i == 1	     ? SCOLS_FL_TRUNC
+					     : 0);
+	for (size_t i = 0; i < p->n_lines; i++)
+		add_row(r, tb, p, &p->lines[i]);
+	text_table_end(tb);
 }
 
 static struct report report_of(FILE *out, const struct diff *d, bool utf8)
@@ -221,104 +200,87 @@ void diff_print(FILE *out, const struct diff *d, int width)
 			continue;
 		(void)fputc('\n', out);
 		paragraph(&r, 0, "%s", table_words(p));
-		if (!print_table(&r, p))
-			(void)fputs("(out of memory for the table)\n", out);
+		print_table(&r, p);
 	}
 }
 
-/* What was added to; NULL if that failed. */
-static struct json_object *whole(struct json_object *o, int r)
+static void add_effects(struct json_object *list, const struct compare_line *l, size_t k)
 {
-	if (!r)
-		return o;
-	json_object_put(o);
-	return NULL;
-}
+	struct json_object *o = json_append_new(list);
 
-static struct json_object *effects_at(const struct compare_line *l, size_t k)
-{
-	struct json_object *o = json_object_new_object();
-
-	return whole(o, json_add_number(o, "speedup", analysis_curve_speedups[k]) |
-				json_add_change(o, "before", analysis_shown(l->before, k)) |
-				json_add_change(o, "after", analysis_shown(l->after, k)) |
-				json_add_change(o, "difference", l->difference[k]));
+	json_add_number(o, "speedup", analysis_curve_speedups[k]);
+	json_add_change(o, "before", analysis_shown(l->before, k));
+	json_add_change(o, "after", analysis_shown(l->after, k));
+	json_add_change(o, "difference", l->difference[k]);
 }
 
 static struct json_object *slopes_of(const struct compare_line *l)
 {
-	struct json_object *o = json_object_new_object();
+	struct json_object *o = json_new();
 
-	return whole(o, json_add_change(o, "before", l->before->slope) |
-				json_add_change(o, "after", l->after->slope) |
-				json_add_change(o, "difference", l->slope));
+	json_add_change(o, "before", l->before->slope);
+	json_add_change(o, "after", l->after->slope);
+	json_add_change(o, "difference", l->slope);
+	return o;
 }
 
-static struct json_object *line_of(const struct compare_line *l)
+static void add_line(struct json_object *lines, const struct compare_line *l)
 {
-	struct json_object *o = json_object_new_object(), *at = json_object_new_array();
-	int r = json_add_string(o, "before", l->before->selected) |
-		json_add_string(o, "after", l->after->selected) |
-		json_object_object_add(o, "differs", json_object_new_boolean(l->differs)) |
-		json_object_object_add(o, "slope", slopes_of(l)) |
-		json_object_object_add(o, "at", at);
+	struct json_object *o = json_append_new(lines), *at;
 
+	json_add_string(o, "before", l->before->selected);
+	json_add_string(o, "after", l->after->selected);
+	json_add_bool(o, "differs", l->differs);
+	json_add(o, "slope", slopes_of(l));
+	at = json_add_array(o, "at");
 	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
-		r |= json_object_array_add(at, effects_at(l, k));
-	return whole(o, r);
+		add_effects(at, l, k);
 }
 
 static struct json_object *promise_of(const struct diff *d, const struct compare_point *p)
 {
 	struct promise s = compare_promise(p, d->changed, d->speedup);
-	struct json_object *o = json_object_new_object();
+	struct json_object *o = json_new();
 
-	return whole(o, json_add_string(o, "line", d->changed) |
-				json_add_number(o, "speedup", d->speedup) |
-				json_add_change(o, "predicted", s.predicted) |
-				json_add_change(o, "gained", s.gained) |
-				json_add_number(o, "gap", s.gap) |
-				json_add_number(o, "gap_half", s.gap_half) |
-				json_add_string(o, "outcome", outcome_name(s.outcome)));
+	json_add_string(o, "line", d->changed);
+	json_add_number(o, "speedup", d->speedup);
+	json_add_change(o, "predicted", s.predicted);
+	json_add_change(o, "gained", s.gained);
+	json_add_number(o, "gap", s.gap);
+	json_add_number(o, "gap_half", s.gap_half);
+	json_add_string(o, "outcome", outcome_name(s.outcome));
+	return o;
 }
 
-static struct json_object *point_of(const struct report *r, const struct diff *d,
-				    const struct compare_point *p)
+static void add_point(struct json_object *points, const struct report *r, const struct diff *d,
+		      const struct compare_point *p)
 {
 	_cleanup_free_ char *gain = gain_words(r, p);
-	struct json_object *o = json_object_new_object(), *lines = json_object_new_array();
-	int err = json_add_string(o, "name", p->after->name) |
-		  json_add_string(o, "kind",
-				  p->after->kind == PROFILE_LATENCY ? "latency" : "throughput") |
-		  json_add_number(o, "before_ns", p->before_ns) |
-		  json_add_number(o, "after_ns", p->after_ns) |
-		  json_add_change(o, "gain", p->gain) | json_add_string(o, "answer", gain);
+	struct json_object *o = json_append_new(points), *lines;
 
+	json_add_string(o, "name", p->after->name);
+	json_add_string(o, "kind", p->after->kind == PROFILE_LATENCY ? "latency" : "throughput");
+	json_add_number(o, "before_ns", p->before_ns);
+	json_add_number(o, "after_ns", p->after_ns);
+	json_add_change(o, "gain", p->gain);
+	json_add_string(o, "answer", gain);
 	if (d->changed)
-		err |= json_object_object_add(o, "promise", promise_of(d, p));
-	err |= json_object_object_add(o, "lines", lines);
+		json_add(o, "promise", promise_of(d, p));
+	lines = json_add_array(o, "lines");
 	for (size_t j = 0; j < p->n_lines; j++)
-		err |= json_object_array_add(lines, line_of(&p->lines[j]));
-	return whole(o, err);
+		add_line(lines, &p->lines[j]);
 }
 
-int diff_json(FILE *out, const struct diff *d)
+void diff_json(FILE *out, const struct diff *d)
 {
 	struct report r = report_of(out, d, true);
-	struct json_object *root = json_object_new_object(), *points = json_object_new_array();
-	int err = json_object_object_add(root, "schema", json_object_new_int(1)) |
-		  json_object_object_add(root, "points", points);
-	const char *printed;
+	struct json_object *root = json_new(), *points;
 
+	json_add_number(root, "schema", 1);
+	points = json_add_array(root, "points");
 	for (size_t i = 0; i < d->c->n_points; i++)
-		err |= json_object_array_add(points, point_of(&r, d, &d->c->points[i]));
-	printed = err ? NULL
-		      : json_object_to_json_string_ext(
-				root, JSON_C_TO_STRING_PRETTY | JSON_C_TO_STRING_NOSLASHESCAPE);
-	if (printed)
-		report_put_json(out, printed);
-	json_object_put(root);
-	return !printed ? -ENOMEM : fflush(out) ? -errno : 0;
+		add_point(points, &r, d, &d->c->points[i]);
+	json_print(out, root, JSON_C_TO_STRING_NOSLASHESCAPE);
 }
 
 static void put_row(const struct html *h, const struct compare_point *p, size_t i)

@@ -17,6 +17,6 @@ struct diff {
 
 /* Columns: 0: 100. */
 void diff_print(FILE *out, const struct diff *d, int width);
+void diff_json(FILE *out, const struct diff *d);
 /* Negative errno. */
-int diff_json(FILE *out, const struct diff *d);
 int diff_html(FILE *out, const struct diff *d);

@@ -3,6 +3,7 @@
 #include "report/text.h"
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -31,11 +32,9 @@ bool point_was_seen(const struct analysis_point *p)
 
 const char **silent_points(const struct report *r)
 {
-	const char **names = calloc(r->a->n_points + r->h->n_silent_points + 1, sizeof(*names));
+	const char **names = xcalloc(r->a->n_points + r->h->n_silent_points + 1, sizeof(*names));
 	size_t n = 0;
 
-	if (!names)
-		abort(); /* as for names */
 	for (size_t i = 0; i < r->a->n_points; i++)
 		if (!point_was_seen(&r->a->points[i]))
 			add_name(names, &n, r->a->points[i].name);

@@ -152,7 +152,7 @@ static void markdown_classes(const struct report *r, const struct analysis_point
 		(void)fprintf(r->out, " | %s", point->classes[k].n ? text : "-");
 	}
 	(void)fputs(" |\n", r->out);
-	for (size_t i = 0; lines && i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		_cleanup_free_ char *name = text_line_name(r, lines[i]->selected, SIZE_MAX);
 
 		(void)fputs("| ", r->out);

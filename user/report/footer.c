@@ -4,6 +4,7 @@
 
 #include "analysis/fidelity.h"
 #include "base/cleanup.h"
+#include "base/memory.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -73,17 +74,14 @@ enum light fidelity_light(const struct analysis *a, size_t n_experiments, char *
 			   : share > POOR_SHARE ? LIGHT_POOR
 			   : share > FAIR_SHARE ? LIGHT_FAIR
 						: LIGHT_GOOD;
-	int r;
 
 	if (light == LIGHT_UNKNOWN)
-		r = asprintf(words, "unknown: the profile has no record of delays");
+		*words = xstrdup("unknown: the profile has no record of delays");
 	else if (any_refused(a))
-		r = asprintf(words, "poor: threads could not be paused as they should have been");
+		*words = xstrdup("poor: threads could not be paused as they should have been");
 	else
-		r = asprintf(words, "%s: %zu of %zu experiments were disturbed", light_name(light),
-			     a->marked, n_experiments);
-	if (r < 0)
-		abort();
+		*words = xasprintf("%s: %zu of %zu experiments were disturbed", light_name(light),
+				   a->marked, n_experiments);
 	return light;
 }
 

@@ -5,6 +5,7 @@
 #include "report/html.h"
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "page.h"
 
 #include <errno.h>
@@ -118,10 +119,10 @@ static void put_head(const struct html *h)
 		html_text(h, s->kernel);
 	}
 	if (h->r.directory.n) {
-		_cleanup_free_ char *directory = strndup(h->r.directory.name, h->r.directory.n);
+		_cleanup_free_ char *directory = xstrndup(h->r.directory.name, h->r.directory.n);
 
 		(void)fputs("<br>Files are under <code>", h->out);
-		html_text(h, directory ? directory : "");
+		html_text(h, directory);
 		(void)fputs("</code>", h->out);
 	}
 	(void)fputs("\n</header>\n", h->out);

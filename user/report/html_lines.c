@@ -3,6 +3,7 @@
 #include "report/html.h"
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "profile/source_text.h"
 #include "report/inlined.h"
 
@@ -86,7 +87,7 @@ void html_classes(const struct html *h, const struct analysis_point *point)
 			      point->classes[k].n ? text : "-");
 	}
 	(void)fputs("</thead>\n<tbody>\n", h->out);
-	for (size_t i = 0; lines && i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		(void)fputs("<tr><td class=name>", h->out);
 		html_line_name(h, lines[i]->selected);
 		for (size_t k = 0; k < PROFILE_CLASSES; k++)
@@ -128,7 +129,7 @@ static void put_cells(const struct html *h, const struct analysis_line *line)
 static void put_copies(const struct html *h, const struct analysis_line *line)
 {
 	const struct profile_samples *s = profile_find_samples(h->r.p, line->selected);
-	_cleanup_free_ char *text = s && s->inlined ? strdup(s->inlined) : NULL;
+	_cleanup_free_ char *text = s && s->inlined ? xstrdup(s->inlined) : NULL;
 	struct inlined_copy c;
 	char *at = text;
 	size_t n = 0;
@@ -169,12 +170,11 @@ static void put_source(const struct html *h, const struct analysis_line *line)
 	bool some = false;
 
 	while (source_next(&at, &l)) {
-		_cleanup_free_ char *text = strndup(l.text, l.length);
+		_cleanup_free_ char *text = xstrndup(l.text, l.length);
 
 		(void)fprintf(h->out, "%s%s%5lu  ", some ? "" : "<pre>",
 			      l.number == here ? "<span class=here>" : "", l.number);
-		if (text)
-			put_code(h, text);
+		put_code(h, text);
 		(void)fputs(l.number == here ? "</span>\n" : "\n", h->out);
 		some = true;
 	}

@@ -3,6 +3,7 @@
 #include "report/text.h"
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 
 #include <string.h>
 
@@ -41,28 +42,25 @@ static void print_copy(const struct report *r, const struct inlined_copy *c, uin
 {
 	char *text = NULL;
 	size_t size = 0;
-	FILE *f = open_memstream(&text, &size);
+	FILE *f = xopen_memstream(&text, &size);
+	double share = of && c->count < of ? 100 * (double)c->count / (double)of : 100;
 
-	if (!f)
-		return;
 	for (size_t i = 0; i < c->n; i++) {
 		_cleanup_free_ char *name = line_name(r, c->lines[i]);
 
 		(void)fprintf(f, "%s%s", i ? " in " : "", name);
 	}
-	if (fclose(f) == 0) {
-		double share = of && c->count < of ? 100 * (double)c->count / (double)of : 100;
-
-		(void)fprintf(r->out, "    %5.1f %%  ", share);
-		paragraph(r, 13, "%s", text);
-	}
+	if (fclose(f) != 0)
+		out_of_memory();
+	(void)fprintf(r->out, "    %5.1f %%  ", share);
+	paragraph(r, 13, "%s", text);
 	free(text);
 }
 
 static void print_line(const struct report *r, const struct analysis_line *line, bool *headed)
 {
 	const struct profile_samples *s = profile_find_samples(r->p, line->selected);
-	_cleanup_free_ char *text = s && s->inlined ? strdup(s->inlined) : NULL, *name = NULL;
+	_cleanup_free_ char *text = s && s->inlined ? xstrdup(s->inlined) : NULL, *name = NULL;
 	struct inlined_copy c;
 	char *at = text;
 	size_t shown = 0, more = 0;

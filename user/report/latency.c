@@ -50,23 +50,22 @@ void latency_head_notes(const struct report *r, const struct analysis_intervals 
 	}
 }
 
-static bool add_row(const struct report *r, struct libscols_table *tb,
+static void add_row(const struct report *r, struct libscols_table *tb,
 		    const struct analysis_line *line, size_t i)
 {
 	size_t room = (size_t)r->table_width / 3;
 	_cleanup_free_ char *name = text_line_name(r, line->selected, room < 20 ? 20 : room);
-	struct libscols_line *row = scols_table_new_line(tb, NULL);
-	bool ok = row && scols_line_set_data(row, 0, i == 0 ? name : "") == 0 &&
-		  scols_line_set_data(row, 1, words(told[i])) == 0;
+	struct libscols_line *row = text_row(tb);
 	char text[NUMBER_ROOM];
 
-	for (size_t k = 0; ok && k < ANALYSIS_CURVE_POINTS; k++) {
+	text_cell(row, 0, i == 0 ? name : "");
+	text_cell(row, 1, words(told[i]));
+	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++) {
 		const struct analysis_change *c = &line->latency->at[told[i]][k];
 
 		text_effect(r, c->effect, c->low, c->high, text);
-		ok = scols_line_set_data(row, 2 + k, text) == 0;
+		text_cell(row, 2 + k, text);
 	}
-	return ok;
 }
 
 /* Is there a speedup at which the tail could not be told, though the median could? */
@@ -88,24 +87,19 @@ static bool lacks_little(const struct report *r, const struct analysis_point *po
 	return false;
 }
 
-bool latency_print_lines(const struct report *r, const struct analysis_point *point)
+void latency_print_lines(const struct report *r, const struct analysis_point *point)
 {
 	static const char *const titles[] = {"line", "of the latency", "25 %",
 					     "50 %", "75 %",	       "100 %"};
 	struct libscols_table *tb = text_table(r);
-	bool ok = tb != NULL;
 
-	if (!ok)
-		return false;
-	for (size_t i = 0; ok && i < sizeof(titles) / sizeof(titles[0]); i++)
-		ok = scols_table_new_column(tb, titles[i], 8, i < 2 ? 0 : SCOLS_FL_RIGHT) != NULL;
-	for (size_t i = 0; ok && i < point->n_lines && i < r->top; i++)
-		for (size_t k = 0; ok && point->lines[i].latency && k < N_TOLD; k++)
+	for (size_t i = 0; i < sizeof(titles) / sizeof(titles[0]); i++)
+		text_column(tb, titles[i], 8, i < 2 ? 0 : SCOLS_FL_RIGHT);
+	for (size_t i = 0; i < point->n_lines && i < r->top; i++)
+		for (size_t k = 0; point->lines[i].latency && k < N_TOLD; k++)
 			if (told[k] != LATENCY_LITTLE || point->lines[i].latency->little)
-				ok = add_row(r, tb, &point->lines[i], k);
-	ok = ok && scols_print_table(tb) == 0;
-	scols_unref_table(tb);
-	return ok;
+				add_row(r, tb, &point->lines[i], k);
+	text_table_end(tb);
 }
 
 void latency_notes(const struct report *r, const struct analysis_point *point)

@@ -2,6 +2,7 @@
 #include "report/report.h"
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/utf8.h"
 #include "report/text.h"
 
@@ -56,10 +57,10 @@ static void print_head(const struct report *r)
 		paragraph(r, 2, "of: %s", command);
 	}
 	if (r->directory.n) {
-		_cleanup_free_ char *directory = strndup(r->directory.name, r->directory.n);
-		_cleanup_free_ char *clean = directory ? text_clean(r, directory) : NULL;
+		_cleanup_free_ char *directory = xstrndup(r->directory.name, r->directory.n);
+		_cleanup_free_ char *clean = text_clean(r, directory);
 
-		(void)fprintf(r->out, "Files are under %s\n", clean ? clean : "-");
+		(void)fprintf(r->out, "Files are under %s\n", clean);
 	}
 }
 
@@ -103,18 +104,16 @@ static void print_point(const struct report *r, const struct analysis_point *poi
 					    "0.5 % off, at first."
 					  : "");
 	}
-	if ((analysis_was_tried(point) || analysis_has_slopes(point)) && !table_print(r, point))
-		(void)fputs("(out of memory for the table)\n", r->out);
+	if (analysis_was_tried(point) || analysis_has_slopes(point))
+		table_print(r, point);
 	table_notes(r, point);
 	if (analysis_has_classes(point)) {
 		(void)fputc('\n', r->out);
-		if (!classes_print(r, point))
-			(void)fputs("(out of memory for the table)\n", r->out);
+		classes_print(r, point);
 	}
 	if (point->intervals) {
 		(void)fputc('\n', r->out);
-		if (!latency_print_lines(r, point))
-			(void)fputs("(out of memory for the table)\n", r->out);
+		latency_print_lines(r, point);
 		latency_notes(r, point);
 	}
 	if (point->n_lines > r->top)
@@ -148,10 +147,10 @@ static void print_counters(const struct report *r)
 	(void)fputs("\nIn the kernel:\n", r->out);
 	while (*s) {
 		size_t n = strcspn(s, "\n");
-		_cleanup_free_ char *line = strndup(s, n);
-		_cleanup_free_ char *clean = line ? text_clean(r, line) : NULL;
+		_cleanup_free_ char *line = xstrndup(s, n);
+		_cleanup_free_ char *clean = text_clean(r, line);
 
-		if (clean && *clean)
+		if (*clean)
 			(void)fprintf(r->out, "  %s\n", clean);
 		s += n + (s[n] == '\n');
 	}

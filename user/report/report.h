@@ -54,5 +54,5 @@ int report_markdown(FILE *out, const struct profile *p, const struct analysis *a
 
 /* The same facts as one JSON object: effects and their intervals as fractions of 1, times in ns,
  * null where nothing is known. Names are as in the profile, with bytes that are no UTF-8 replaced.
- * -ENOMEM. */
-int report_json(FILE *out, const struct profile *p, const struct analysis *a);
+ */
+void report_json(FILE *out, const struct profile *p, const struct analysis *a);

@@ -2,6 +2,7 @@
 #include "report/shares.h"
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/utf8.h"
 #include "report/html.h"
 
@@ -43,32 +44,25 @@ static void time_text(uint64_t at_s, char text[NUMBER_ROOM])
 		(void)strftime(text, NUMBER_ROOM, "%Y-%m-%d %H:%M", &tm);
 }
 
-/* What was counted, as one sentence. The caller's; aborts without memory. */
+/* What was counted, as one sentence. The caller's. */
 static char *head_words(const struct report *r, const struct shares_table *t)
 {
 	_cleanup_free_ char *database = text_clean(r, t->database),
 			    *event = text_clean(r, t->s->event ? t->s->event : "");
-	char from[NUMBER_ROOM], to[NUMBER_ROOM], sum[NUMBER_ROOM], *words;
-	int n;
+	char from[NUMBER_ROOM], to[NUMBER_ROOM], sum[NUMBER_ROOM];
 
 	time_text(t->s->from_s, from);
 	time_text(t->s->to_s, to);
 	amount_text(t->s, t->s->amount, sum);
 	if (!t->s->samples)
-		n = asprintf(&words, "%s has no samples that fit.", database);
-	else if (is_time(t->s))
-		n = asprintf(&words,
-			     "%llu samples of busy CPUs (%s), %s of CPU time, %s to %s UTC; CPUs "
-			     "were idle for %.1f %% of the time.",
-			     (unsigned long long)t->s->samples, event, sum, from, to,
-			     100 * (double)t->s->idle / (double)(t->s->idle + t->s->samples));
-	else
-		n = asprintf(&words,
-			     "%llu samples of %s, which stand for %s of them, %s to %s UTC.",
-			     (unsigned long long)t->s->samples, event, sum, from, to);
-	if (n < 0)
-		abort();
-	return words;
+		return xasprintf("%s has no samples that fit.", database);
+	if (is_time(t->s))
+		return xasprintf("%llu samples of busy CPUs (%s), %s of CPU time, %s to %s UTC; "
+				 "CPUs were idle for %.1f %% of the time.",
+				 (unsigned long long)t->s->samples, event, sum, from, to,
+				 100 * (double)t->s->idle / (double)(t->s->idle + t->s->samples));
+	return xasprintf("%llu samples of %s, which stand for %s of them, %s to %s UTC.",
+			 (unsigned long long)t->s->samples, event, sum, from, to);
 }
 
 static size_t shown(const struct shares_table *t)
@@ -113,25 +107,26 @@ static void slope_text(const struct report *r, const struct shares_table *t, siz
 		(void)snprintf(text, NUMBER_ROOM, "%.1f", 100 * x->effect);
 }
 
-static bool add_row(const struct report *r, struct libscols_table *tb, const struct shares_table *t,
+static void add_row(const struct report *r, struct libscols_table *tb, const struct shares_table *t,
 		    size_t i)
 {
 	const struct share *x = &t->s->all[i];
-	struct libscols_line *row = scols_table_new_line(tb, NULL);
+	struct libscols_line *row = text_row(tb);
 	_cleanup_free_ char *name = text_line_name(r, x->name, (size_t)r->table_width / 2),
 			    *image = text_line_name(r, x->image, (size_t)r->table_width / 3);
 	char text[NUMBER_ROOM];
 	size_t column = 0;
-	bool ok;
 
 	share_text(r, t->s, x, text);
-	ok = row && scols_line_set_data(row, column++, text) == 0;
+	text_cell(row, column++, text);
 	slope_text(r, t, i, text);
-	ok = ok && (!t->slopes || scols_line_set_data(row, column++, text) == 0);
+	if (t->slopes)
+		text_cell(row, column++, text);
 	amount_text(t->s, x->amount, text);
-	ok = ok && scols_line_set_data(row, column++, text) == 0 &&
-	     scols_line_set_data(row, column++, name) == 0;
-	return ok && (!has_image(t) || scols_line_set_data(row, column, image) == 0);
+	text_cell(row, column++, text);
+	text_cell(row, column++, name);
+	if (has_image(t))
+		text_cell(row, column, image);
 }
 
 static void say_slopes(const struct report *r, const struct shares_table *t)
@@ -145,25 +140,25 @@ static void say_slopes(const struct report *r, const struct shares_table *t)
 		point);
 }
 
-int shares_print(FILE *out, const struct shares_table *t)
+void shares_print(FILE *out, const struct shares_table *t)
 {
 	struct report r = report_of(out, t, utf8_locale());
 	_cleanup_free_ char *head = head_words(&r, t);
 	struct libscols_table *tb = text_table(&r);
-	bool ok = tb != NULL;
 
 	paragraph(&r, 0, "%s", head);
 	if (t->slopes)
 		say_slopes(&r, t);
-	ok = ok && scols_table_new_column(tb, "share", 5, SCOLS_FL_RIGHT) &&
-	     (!t->slopes || scols_table_new_column(tb, "slope", 5, SCOLS_FL_RIGHT)) &&
-	     scols_table_new_column(tb, is_time(t->s) ? "time" : "events", 5, SCOLS_FL_RIGHT) &&
-	     scols_table_new_column(tb, shares_by_names[t->by], 10, 0) &&
-	     (!has_image(t) || scols_table_new_column(tb, "image", 8, SCOLS_FL_TRUNC));
-	for (size_t i = 0; ok && i < shown(t); i++)
-		ok = add_row(&r, tb, t, i);
-	ok = ok && (!t->s->n || scols_print_table(tb) == 0);
-	scols_unref_table(tb);
+	text_column(tb, "share", 5, SCOLS_FL_RIGHT);
+	if (t->slopes)
+		text_column(tb, "slope", 5, SCOLS_FL_RIGHT);
+	text_column(tb, is_time(t->s) ? "time" : "events", 5, SCOLS_FL_RIGHT);
+	text_column(tb, shares_by_names[t->by], 10, 0);
+	if (has_image(t))
+		text_column(tb, "image", 8, SCOLS_FL_TRUNC);
+	for (size_t i = 0; i < shown(t); i++)
+		add_row(&r, tb, t, i);
+	text_table_end(tb);
 	if (shown(t) < t->s->n)
 		(void)fprintf(out, "... and %zu more (--top 0 shows all)\n", t->s->n - shown(t));
 	for (size_t i = 0; i < t->s->n_unread; i++) {
@@ -171,7 +166,6 @@ int shares_print(FILE *out, const struct shares_table *t)
 
 		paragraph(&r, 2, "- No names of %s", text);
 	}
-	return ok ? 0 : -ENOMEM;
 }
 
 int shares_html(FILE *out, const struct shares_table *t)
@@ -225,64 +219,48 @@ int shares_html(FILE *out, const struct shares_table *t)
 	return fflush(out) ? -errno : 0;
 }
 
-static int add_slope(struct json_object *row, const struct shares_table *t, size_t i)
+static void add_share(struct json_object *list, const struct shares_table *t, size_t i)
 {
+	const struct share *x = &t->s->all[i];
+	struct json_object *row = json_append_new(list);
+
+	json_add_string(row, shares_by_names[t->by], x->name);
+	if (has_image(t))
+		json_add_string(row, "image", x->image);
+	json_add_number(row, "share", part(t->s, x));
+	json_add_number(row, "half_width", shares_half_width(x->samples, t->s->samples));
+	json_add_number(row, "samples", (double)x->samples);
+	json_add_number(row, "amount", x->amount);
 	if (!t->slopes)
-		return 0;
-	return json_add_number(row, "slope", t->slopes[i].effect) |
-	       json_add_number(row, "slope_low", t->slopes[i].low) |
-	       json_add_number(row, "slope_high", t->slopes[i].high);
+		return;
+	json_add_number(row, "slope", t->slopes[i].effect);
+	json_add_number(row, "slope_low", t->slopes[i].low);
+	json_add_number(row, "slope_high", t->slopes[i].high);
 }
 
-static int add_shares(struct json_object *to, const char *key, const struct shares_table *t)
+static struct json_object *shares_object(const struct shares_table *t)
 {
-	struct json_object *o = json_object_new_object(), *list = json_object_new_array();
-	int r = json_object_object_add(to, key, o);
+	struct json_object *o = json_new(), *list = json_add_array(o, "rows");
 
-	if (r || !o || !list || json_object_object_add(o, "rows", list)) {
-		json_object_put(list);
-		return -ENOMEM;
-	}
-	r = json_add_string(o, "event", t->s->event) |
-	    json_add_number(o, "samples", (double)t->s->samples) |
-	    json_add_number(o, "idle", (double)t->s->idle) |
-	    json_add_number(o, "amount", t->s->amount) |
-	    json_add_number(o, "from", (double)t->s->from_s) |
-	    json_add_number(o, "to", (double)t->s->to_s) |
-	    (t->point ? json_add_string(o, "point", t->point) : 0);
-	for (size_t i = 0; r == 0 && i < shown(t); i++) {
-		const struct share *x = &t->s->all[i];
-		struct json_object *row = json_object_new_object();
-
-		r = json_object_array_add(list, row);
-		r = r || !row
-			    ? -ENOMEM
-			    : json_add_string(row, shares_by_names[t->by], x->name) |
-				      (has_image(t) ? json_add_string(row, "image", x->image) : 0) |
-				      json_add_number(row, "share", part(t->s, x)) |
-				      json_add_number(
-					      row, "half_width",
-					      shares_half_width(x->samples, t->s->samples)) |
-				      json_add_number(row, "samples", (double)x->samples) |
-				      json_add_number(row, "amount", x->amount) |
-				      add_slope(row, t, i);
-	}
-	return r;
+	json_add_string(o, "event", t->s->event);
+	json_add_number(o, "samples", (double)t->s->samples);
+	json_add_number(o, "idle", (double)t->s->idle);
+	json_add_number(o, "amount", t->s->amount);
+	json_add_number(o, "from", (double)t->s->from_s);
+	json_add_number(o, "to", (double)t->s->to_s);
+	if (t->point)
+		json_add_string(o, "point", t->point);
+	for (size_t i = 0; i < shown(t); i++)
+		add_share(list, t, i);
+	return o;
 }
 
-static int put_object(FILE *out, struct json_object *o, int r)
+void shares_json(FILE *out, const struct shares_table *t)
 {
-	if (r == 0 && o)
-		report_put_json(out, json_object_to_json_string_ext(o, JSON_C_TO_STRING_PRETTY));
-	json_object_put(o);
-	return r == 0 && o ? 0 : -ENOMEM;
-}
+	struct json_object *o = json_new();
 
-int shares_json(FILE *out, const struct shares_table *t)
-{
-	struct json_object *o = json_object_new_object();
-
-	return put_object(out, o, o ? add_shares(o, "shares", t) : -ENOMEM);
+	json_add(o, "shares", shares_object(t));
+	json_print(out, o, 0);
 }
 
 /* An empty cell is not known. */
@@ -297,7 +275,7 @@ static void put_slope(FILE *out, const struct analysis_change *x)
 			(void)fputc(',', out);
 }
 
-int shares_csv(FILE *out, const struct shares_table *t)
+void shares_csv(FILE *out, const struct shares_table *t)
 {
 	struct report r = report_of(out, t, true);
 
@@ -316,7 +294,6 @@ int shares_csv(FILE *out, const struct shares_table *t)
 			put_slope(out, &t->slopes[i]);
 		(void)fputc('\n', out);
 	}
-	return 0;
 }
 
 /* A row of both tables; one of them may be NULL. */
@@ -371,27 +348,23 @@ static void judge(struct pair *p, const struct shares *before, const struct shar
 
 static const struct share **sorted(const struct shares *s)
 {
-	const struct share **all = (const struct share **)calloc(s->n + 1, sizeof(*all));
+	const struct share **all = xcalloc(s->n, sizeof(*all));
 
-	for (size_t i = 0; all && i < s->n; i++)
+	for (size_t i = 0; i < s->n; i++)
 		all[i] = &s->all[i];
-	if (all && s->n)
+	if (s->n)
 		qsort((void *)all, s->n, sizeof(*all), by_name);
 	return all;
 }
 
-/* *ret is the caller's. */
-static int make_pairs(const struct shares *before, const struct shares *after, struct pair **ret,
-		      size_t *ret_n)
+/* The caller's. */
+static struct pair *make_pairs(const struct shares *before, const struct shares *after,
+			       size_t *ret_n)
 {
 	_cleanup_free_ const struct share **x = sorted(before), **y = sorted(after);
-	struct pair *all = calloc(before->n + after->n + 1, sizeof(*all));
+	struct pair *all = xcalloc(before->n + after->n, sizeof(*all));
 	size_t n = 0, i = 0, j = 0;
 
-	if (!x || !y || !all) {
-		free(all);
-		return -ENOMEM;
-	}
 	while (i < before->n || j < after->n) {
 		int order = i == before->n ? 1 : j == after->n ? -1 : by_name(&x[i], &y[j]);
 
@@ -404,9 +377,8 @@ static int make_pairs(const struct shares *before, const struct shares *after, s
 		judge(&all[k], before, after, bound(n));
 	if (n)
 		qsort(all, n, sizeof(*all), by_difference);
-	*ret = all;
 	*ret_n = n;
-	return 0;
+	return all;
 }
 
 static const struct share *either(const struct pair *p)
@@ -414,10 +386,10 @@ static const struct share *either(const struct pair *p)
 	return p->after ? p->after : p->before;
 }
 
-static bool add_pair(const struct report *r, struct libscols_table *tb,
+static void add_pair(const struct report *r, struct libscols_table *tb,
 		     const struct shares_table *t, const struct pair *p)
 {
-	struct libscols_line *row = scols_table_new_line(tb, NULL);
+	struct libscols_line *row = text_row(tb);
 	_cleanup_free_ char *name = text_line_name(r, either(p)->name, (size_t)r->table_width / 2),
 			    *image =
 				    text_line_name(r, either(p)->image, (size_t)r->table_width / 3);
@@ -427,66 +399,57 @@ static bool add_pair(const struct report *r, struct libscols_table *tb,
 	(void)snprintf(is, sizeof(is), "%.1f %%", 100 * p->is);
 	text_effect(r, p->is - p->was, p->is - p->was - p->half, p->is - p->was + p->half,
 		    difference);
-	return row && scols_line_set_data(row, 0, was) == 0 &&
-	       scols_line_set_data(row, 1, is) == 0 &&
-	       scols_line_set_data(row, 2, difference) == 0 &&
-	       scols_line_set_data(row, 3, p->differs ? "differs" : "no sure difference") == 0 &&
-	       scols_line_set_data(row, 4, name) == 0 &&
-	       (!has_image(t) || scols_line_set_data(row, 5, image) == 0);
+	text_cell(row, 0, was);
+	text_cell(row, 1, is);
+	text_cell(row, 2, difference);
+	text_cell(row, 3, p->differs ? "differs" : "no sure difference");
+	text_cell(row, 4, name);
+	if (has_image(t))
+		text_cell(row, 5, image);
 }
 
-int shares_print_diff(FILE *out, const struct shares_table *before,
-		      const struct shares_table *after)
+void shares_print_diff(FILE *out, const struct shares_table *before,
+		       const struct shares_table *after)
 {
 	struct report r = report_of(out, after, utf8_locale());
 	_cleanup_free_ char *was = head_words(&r, before), *is = head_words(&r, after);
-	_cleanup_free_ struct pair *all = NULL;
 	struct libscols_table *tb = text_table(&r);
-	size_t n = 0;
-	bool ok = tb && make_pairs(before->s, after->s, &all, &n) == 0;
+	size_t n;
+	_cleanup_free_ struct pair *all = make_pairs(before->s, after->s, &n);
 
 	paragraph(&r, 0, "Before: %s", was);
 	paragraph(&r, 0, "After: %s", is);
-	ok = ok && scols_table_new_column(tb, "before", 6, SCOLS_FL_RIGHT) &&
-	     scols_table_new_column(tb, "after", 6, SCOLS_FL_RIGHT) &&
-	     scols_table_new_column(tb, "difference", 9, SCOLS_FL_RIGHT) &&
-	     scols_table_new_column(tb, "verdict", 9, 0) &&
-	     scols_table_new_column(tb, shares_by_names[after->by], 10, 0) &&
-	     (!has_image(after) || scols_table_new_column(tb, "image", 8, SCOLS_FL_TRUNC));
-	for (size_t i = 0; ok && i < n && (!after->top || i < after->top); i++)
-		ok = add_pair(&r, tb, after, &all[i]);
-	ok = ok && (!n || scols_print_table(tb) == 0);
-	scols_unref_table(tb);
-	return ok ? 0 : -ENOMEM;
+	text_column(tb, "before", 6, SCOLS_FL_RIGHT);
+	text_column(tb, "after", 6, SCOLS_FL_RIGHT);
+	text_column(tb, "difference", 9, SCOLS_FL_RIGHT);
+	text_column(tb, "verdict", 9, 0);
+	text_column(tb, shares_by_names[after->by], 10, 0);
+	if (has_image(after))
+		text_column(tb, "image", 8, SCOLS_FL_TRUNC);
+	for (size_t i = 0; i < n && (!after->top || i < after->top); i++)
+		add_pair(&r, tb, after, &all[i]);
+	text_table_end(tb);
 }
 
-int shares_json_diff(FILE *out, const struct shares_table *before, const struct shares_table *after)
+void shares_json_diff(FILE *out, const struct shares_table *before,
+		      const struct shares_table *after)
 {
-	struct json_object *o = json_object_new_object(), *list = json_object_new_array();
-	_cleanup_free_ struct pair *all = NULL;
-	size_t n = 0;
-	int r = make_pairs(before->s, after->s, &all, &n);
+	struct json_object *o = json_new(), *list;
+	size_t n;
+	_cleanup_free_ struct pair *all = make_pairs(before->s, after->s, &n);
 
-	if (r == 0 &&
-	    (!o || !list || add_shares(o, "before", before) || add_shares(o, "after", after) ||
-	     json_object_object_add(o, "differences", list))) {
-		json_object_put(list);
-		r = -ENOMEM;
-	}
-	for (size_t i = 0; r == 0 && i < n && (!after->top || i < after->top); i++) {
-		struct json_object *row = json_object_new_object();
+	json_add(o, "before", shares_object(before));
+	json_add(o, "after", shares_object(after));
+	list = json_add_array(o, "differences");
+	for (size_t i = 0; i < n && (!after->top || i < after->top); i++) {
+		struct json_object *row = json_append_new(list);
 
-		r = json_object_array_add(list, row);
-		r = r || !row ? -ENOMEM
-			      : json_add_string(row, shares_by_names[after->by],
-						either(&all[i])->name) |
-					json_add_string(row, "image", either(&all[i])->image) |
-					json_add_number(row, "before", all[i].was) |
-					json_add_number(row, "after", all[i].is) |
-					json_add_number(row, "half_width", all[i].half) |
-					json_object_object_add(
-						row, "differs",
-						json_object_new_boolean(all[i].differs));
+		json_add_string(row, shares_by_names[after->by], either(&all[i])->name);
+		json_add_string(row, "image", either(&all[i])->image);
+		json_add_number(row, "before", all[i].was);
+		json_add_number(row, "after", all[i].is);
+		json_add_number(row, "half_width", all[i].half);
+		json_add_bool(row, "differs", all[i].differs);
 	}
-	return put_object(out, o, r);
+	json_print(out, o, 0);
 }

@@ -19,15 +19,14 @@ struct shares_table {
 	const char *point;
 };
 
-/* Negative errno. */
-int shares_print(FILE *out, const struct shares_table *t);
-int shares_html(FILE *out, const struct shares_table *t);
-int shares_json(FILE *out, const struct shares_table *t);
-int shares_csv(FILE *out, const struct shares_table *t);
+void shares_print(FILE *out, const struct shares_table *t);
+int shares_html(FILE *out, const struct shares_table *t); /* negative errno */
+void shares_json(FILE *out, const struct shares_table *t);
+void shares_csv(FILE *out, const struct shares_table *t);
 
 /* Two of them beside each other, and which shares have surely changed: by more than what chance
  * does to so many samples in 19 of 20 cases, all rows taken together (Bonferroni). */
-int shares_print_diff(FILE *out, const struct shares_table *before,
+void shares_print_diff(FILE *out, const struct shares_table *before,
+		       const struct shares_table *after);
+void shares_json_diff(FILE *out, const struct shares_table *before,
 		      const struct shares_table *after);
-int shares_json_diff(FILE *out, const struct shares_table *before,
-		     const struct shares_table *after);

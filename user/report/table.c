@@ -110,15 +110,14 @@ static size_t columns_of(const struct analysis_point *point)
 	return analysis_slopes_only(point) ? SLOPE + 1 : N_COLUMNS;
 }
 
-static bool add_line(const struct report *r, struct libscols_table *tb,
+static void add_line(const struct report *r, struct libscols_table *tb,
 		     const struct analysis_point *point, const struct analysis_line *line)
 {
 	size_t room = (size_t)r->table_width / 3, n = columns_of(point);
 	_cleanup_free_ char *name = text_line_name(r, line->selected, room < 20 ? 20 : room);
 	_cleanup_free_ char *function = text_clean(r, line->function ? line->function : "-");
-	struct libscols_line *row = scols_table_new_line(tb, NULL);
+	struct libscols_line *row = text_row(tb);
 	char text[N_COLUMNS][NUMBER_ROOM] = {"", ""};
-	bool ok = row != NULL;
 
 	if (isfinite(line->share))
 		(void)snprintf(text[SHARE], NUMBER_ROOM, "%.1f %%", 100 * line->share);
@@ -132,14 +131,13 @@ static bool add_line(const struct report *r, struct libscols_table *tb,
 	}
 	text_verdict(line, point->speed.spins, text[VERDICT]);
 	(void)snprintf(text[EXPERIMENTS], NUMBER_ROOM, "%zu", line->experiments);
-	ok = ok && scols_line_set_data(row, LINE, name) == 0 &&
-	     scols_line_set_data(row, FUNCTION, function) == 0;
-	for (size_t i = SHARE; ok && i < n; i++)
-		ok = scols_line_set_data(row, i, text[i]) == 0;
-	if (ok && n > VERDICT && r->color && verdict_color(line->verdict))
+	text_cell(row, LINE, name);
+	text_cell(row, FUNCTION, function);
+	for (size_t i = SHARE; i < n; i++)
+		text_cell(row, i, text[i]);
+	if (n > VERDICT && r->color && verdict_color(line->verdict))
 		(void)scols_cell_set_color(scols_line_get_cell(row, VERDICT),
 					   verdict_color(line->verdict));
-	return ok;
 }
 
 static bool has_row(const struct analysis_point *point, const struct analysis_line *line)
@@ -148,28 +146,22 @@ static bool has_row(const struct analysis_point *point, const struct analysis_li
 	       analysis_slopes_only(point);
 }
 
-bool table_print(const struct report *r, const struct analysis_point *point)
+void table_print(const struct report *r, const struct analysis_point *point)
 {
 	struct libscols_table *tb = text_table(r);
-	bool ok = tb != NULL;
 
-	if (!ok)
-		return false;
 	(void)scols_table_enable_colors(tb, r->color);
-	for (size_t i = 0; ok && i < columns_of(point); i++) {
+	for (size_t i = 0; i < columns_of(point); i++) {
 		int flags = columns[i].flags;
 
 		if (i == SLOPE && !analysis_has_slopes(point))
 			flags |= SCOLS_FL_HIDDEN;
-		ok = scols_table_new_column(tb, columns[i].title, columns[i].width_hint, flags) !=
-		     NULL;
+		text_column(tb, columns[i].title, columns[i].width_hint, flags);
 	}
-	for (size_t i = 0; ok && i < point->n_lines && i < r->top; i++)
+	for (size_t i = 0; i < point->n_lines && i < r->top; i++)
 		if (has_row(point, &point->lines[i]))
-			ok = add_line(r, tb, point, &point->lines[i]);
-	ok = ok && scols_print_table(tb) == 0;
-	scols_unref_table(tb);
-	return ok;
+			add_line(r, tb, point, &point->lines[i]);
+	text_table_end(tb);
 }
 
 /* Which lines run in some phases of the program only. */

@@ -12,18 +12,9 @@
 
 #define MAX_NAME 4096
 
-static void *need(void *p)
-{
-	/* The report is the last thing a run does, and a name is small: nothing sensible is left to
-	 * do. */
-	if (!p)
-		abort();
-	return p;
-}
-
 char *text_clean(const struct report *r, const char *s)
 {
-	char *copy = need(strndup(s, MAX_NAME));
+	char *copy = xstrndup(s, MAX_NAME);
 
 	utf8_make_printable(copy, r->utf8);
 	return copy;
@@ -34,7 +25,7 @@ void text_csv(const struct report *r, const char *s)
 	_cleanup_free_ char *clean = text_clean(r, s);
 
 	if (!utf8_put_csv(r->out, clean, r->utf8))
-		abort();
+		out_of_memory();
 }
 
 size_t text_columns(const char *s)
@@ -93,11 +84,9 @@ struct directory text_common_directory(const struct analysis *a)
 
 static char *disturbed(char *verdict, double foreign)
 {
-	char *text = NULL;
+	char *text = xasprintf("%s; disturbed, %.0f %% of the wait time was behind other programs",
+			       verdict, 100 * foreign);
 
-	if (asprintf(&text, "%s; disturbed, %.0f %% of the wait time was behind other programs",
-		     verdict, 100 * foreign) < 0)
-		abort();
 	free(verdict);
 	return text;
 }
@@ -106,30 +95,26 @@ char *text_verdict_long(const struct analysis_line *line)
 {
 	const struct analysis_curve *c = &line->curve;
 	const char *verdict = verdict_name(line->verdict);
-	char *text = NULL;
+	char *text;
 	double before = c->knee_effect / c->knee, after = c->slope_after / before;
-	int r;
 
 	if (line->undecided != UNDECIDED_OPEN)
-		r = asprintf(&text, "undecided: %s", undecided_words[line->undecided].why);
+		text = xasprintf("undecided: %s", undecided_words[line->undecided].why);
 	else if (line->verdict == VERDICT_UNDECIDED && line->missing_s > 0)
-		r = asprintf(&text, "undecided: needs about %.0f s more", ceil(line->missing_s));
+		text = xasprintf("undecided: needs about %.0f s more", ceil(line->missing_s));
 	else if (line->verdict == VERDICT_HURTS)
-		r = asprintf(&text, "hurts: contention");
+		text = xstrdup("hurts: contention");
 	else if (line->verdict != VERDICT_HELPS || isnan(c->knee) || !(before > 0))
-		r = asprintf(&text, "%s", verdict);
+		text = xstrdup(verdict);
 	else if (fabs(after) < NO_MORE)
-		r = asprintf(&text,
-			     "helps: %.1f %% by the time it is %.0f %% faster, no more beyond",
-			     100 * c->knee_effect, 100 * c->knee);
+		text = xasprintf("helps: %.1f %% by the time it is %.0f %% faster, no more beyond",
+				 100 * c->knee_effect, 100 * c->knee);
 	else
-		r = asprintf(&text, "helps: %.1f %% by the time it is %.0f %% faster, then %s",
-			     100 * c->knee_effect, 100 * c->knee,
-			     after < 0	 ? "it hurts"
-			     : after < 1 ? "more slowly"
-					 : "faster");
-	if (r < 0)
-		abort();
+		text = xasprintf("helps: %.1f %% by the time it is %.0f %% faster, then %s",
+				 100 * c->knee_effect, 100 * c->knee,
+				 after < 0   ? "it hurts"
+				 : after < 1 ? "more slowly"
+					     : "faster");
 	return line->foreign > ANALYSIS_FOREIGN_FLAG ? disturbed(text, line->foreign) : text;
 }
 
@@ -199,21 +184,44 @@ static char *format(const char *fmt, va_list ap)
 {
 	char *s;
 
-	return vasprintf(&s, fmt, ap) < 0 ? need(NULL) : s;
+	if (vasprintf(&s, fmt, ap) < 0)
+		out_of_memory();
+	return s;
 }
 
 struct libscols_table *text_table(const struct report *r)
 {
-	struct libscols_table *tb = scols_new_table();
+	struct libscols_table *tb = or_out_of_memory(scols_new_table());
 
-	if (!tb)
-		return NULL;
 	(void)scols_table_set_stream(tb, r->out);
 	(void)scols_table_set_column_separator(tb, "  ");
 	/* The width is ours to say, whatever the stream is. */
 	(void)scols_table_set_termforce(tb, SCOLS_TERMFORCE_ALWAYS);
 	(void)scols_table_set_termwidth(tb, (size_t)r->table_width);
 	return tb;
+}
+
+void text_column(struct libscols_table *t, const char *title, double width, int flags)
+{
+	(void)or_out_of_memory(scols_table_new_column(t, title, width, flags));
+}
+
+struct libscols_line *text_row(struct libscols_table *t)
+{
+	return or_out_of_memory(scols_table_new_line(t, NULL));
+}
+
+void text_cell(struct libscols_line *row, size_t column, const char *text)
+{
+	if (scols_line_set_data(row, column, text) < 0)
+		out_of_memory();
+}
+
+void text_table_end(struct libscols_table *t)
+{
+	if (scols_print_table(t) < 0)
+		out_of_memory();
+	scols_unref_table(t);
 }
 
 void heading(const struct report *r, const char *fmt, ...)
@@ -279,8 +287,7 @@ void note(const struct report *r, enum note_kind kind, const char *fmt, ...)
 	s = format(fmt, ap);
 	va_end(ap);
 	if (r->notes) {
-		if (array_room(r->notes->list, r->notes->n) < 0)
-			abort();
+		xarray_room(r->notes->list, r->notes->n);
 		r->notes->list[r->notes->n++] = (struct note){kind, TAKE_PTR(s)};
 	} else if (kind == NOTE_COMMAND) {
 		(void)fprintf(r->out, "%s\n", s);

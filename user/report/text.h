@@ -6,6 +6,7 @@
 #include "report/report.h"
 
 struct json_object;
+struct libscols_line;
 struct libscols_table;
 
 /* Beyond a knee, less than this share of the slope before it is nothing. */
@@ -49,7 +50,7 @@ struct report {
 
 /* A printable copy of a foreign string (the caller's): control characters, bytes that are no text
  * and, outside UTF-8 locales, everything beyond ASCII become '?'; so does what would turn the
- * direction of writing. Never NULL (aborts without memory). */
+ * direction of writing. */
 char *text_clean(const struct report *r, const char *s);
 /* The same for the name of a line: without the common directory, its head cut to @columns at most.
  */
@@ -85,10 +86,16 @@ void heading(const struct report *r, const char *fmt, ...) __attribute__((format
 void paragraph(const struct report *r, int indent, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* An empty table that is printed to the report, as wide as its tables are. NULL: out of memory. */
+/* An empty table that is printed to the report, as wide as its tables are. */
 struct libscols_table *text_table(const struct report *r);
+/* @width: a hint, as of libsmartcols. */
+void text_column(struct libscols_table *t, const char *title, double width, int flags);
+struct libscols_line *text_row(struct libscols_table *t);
+void text_cell(struct libscols_line *row, size_t column, const char *text);
+/* Prints the table and frees it. */
+void text_table_end(struct libscols_table *t);
 
-/* A note, without its "Warning: " or "- ". Aborts without memory. */
+/* A note, without its "Warning: " or "- ". */
 void note(const struct report *r, enum note_kind kind, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 const char *note_kind_name(enum note_kind k); /* "note", "warning", "reason", "command" */
@@ -97,7 +104,7 @@ void notes_free(struct notes *n);	      /* frees the contents, not @n */
 /* The command that makes more of a program that was too short, if there is one. */
 void note_again(const struct report *r);
 
-bool table_print(const struct report *r, const struct analysis_point *point);
+void table_print(const struct report *r, const struct analysis_point *point);
 /* What the table's verdicts need to be understood: phases, threads that spin. */
 void table_notes(const struct report *r, const struct analysis_point *point);
 /* Under the table: into what its lines were inlined, and what into them. */
@@ -106,17 +113,17 @@ void curves_print(const struct report *r, const struct analysis_point *point);
 /* Of a latency point that measured: notes on its intervals, its table, notes on what the table
  * lacks. */
 void latency_head_notes(const struct report *r, const struct analysis_intervals *in);
-bool latency_print_lines(const struct report *r, const struct analysis_point *point);
+void latency_print_lines(const struct report *r, const struct analysis_point *point);
 void latency_notes(const struct report *r, const struct analysis_point *point);
 /* What a latency point's intervals are made of, by how long they are: a table, and its lines, those
- * first that the slowest have most of (the caller frees; NULL: out of memory). */
+ * first that the slowest have most of (the caller frees). */
 #define CLASSES_CAPTION                                                                          \
 	"What intervals are made of, in %, by how long they are: up to the median, from there "  \
 	"to the 90th and to the 99th percentile, and above. Where an interval waited for other " \
 	"threads, what they did meanwhile is a part of it."
 extern const char *const class_titles[PROFILE_CLASSES];
 const struct analysis_line **class_lines(const struct analysis_point *point, size_t *ret_n);
-bool classes_print(const struct report *r, const struct analysis_point *point);
+void classes_print(const struct report *r, const struct analysis_point *point);
 /* The books of all experiments, and notes on the whole run. */
 void footer_print(const struct report *r);
 void footer_notes(const struct report *r);
@@ -140,9 +147,6 @@ enum light { LIGHT_UNKNOWN, LIGHT_POOR, LIGHT_FAIR, LIGHT_GOOD };
 const char *light_name(enum light l); /* "unknown", "poor", "fair", "good" */
 enum light fidelity_light(const struct analysis *a, size_t n_experiments, char **words);
 
-/* As utf8_put_json, with an end of line. */
-void report_put_json(FILE *out, const char *text);
-
 /* A row of the books: what it is called, how long, in words. */
 struct book_row {
 	const char *name;
@@ -163,9 +167,19 @@ void silent_notes(const struct report *r);
  */
 const char **silent_points(const struct report *r);
 
-/* json.c: adds a value to an object; not 0: out of memory. A number has nine digits, more than
- * anything here is known to, and times in ns are whole up to a second; what is not finite is null.
- * Of a string what is no UTF-8 is replaced; NULL is null. A change is an object of its own. */
-int json_add_number(struct json_object *to, const char *key, double v);
-int json_add_string(struct json_object *to, const char *key, const char *v);
-int json_add_change(struct json_object *to, const char *key, struct analysis_change c);
+/* json.c: adds a value to an object. A number has nine digits, more than anything here is known to,
+ * and times in ns are whole up to a second; what is not finite is null. Of a string what is no
+ * UTF-8 is replaced; NULL is null. A change is an object of its own. */
+void json_add_number(struct json_object *to, const char *key, double v);
+void json_add_string(struct json_object *to, const char *key, const char *v);
+void json_add_bool(struct json_object *to, const char *key, bool v);
+void json_add_change(struct json_object *to, const char *key, struct analysis_change c);
+/* Takes @value; NULL is null. */
+void json_add(struct json_object *to, const char *key, struct json_object *value);
+struct json_object *json_add_array(struct json_object *to, const char *key); /* a new one */
+void json_append(struct json_object *list, struct json_object *value);	     /* takes @value */
+struct json_object *json_append_new(struct json_object *list);		     /* a new object */
+struct json_object *json_new(void);
+struct json_object *json_new_array(void);
+/* As utf8_put_json, with an end of line; frees @o. @flags: of json-c, beside pretty ones. */
+void json_print(FILE *out, struct json_object *o, int flags);

@@ -3,6 +3,7 @@
 #include "report/text.h"
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/waits.h"
 
 #include <ctype.h>
@@ -53,10 +54,8 @@ static void note_busiest(const struct report *r)
 	char *text = NULL;
 	double all = 0;
 	size_t size;
-	FILE *f = open_memstream(&text, &size);
+	FILE *f = xopen_memstream(&text, &size);
 
-	if (!f)
-		abort();
 	for (size_t i = 0; i < r->p->n_samples; i++) {
 		const struct profile_samples *s = &r->p->samples[i];
 		size_t k;
@@ -77,7 +76,7 @@ static void note_busiest(const struct report *r)
 			      100 * (double)top[k]->ns / all);
 	}
 	if (fclose(f) != 0)
-		abort();
+		out_of_memory();
 	if (all > 0)
 		note(r, NOTE_PLAIN,
 		     "Where the program's threads ran most, by CPU time in its lines: %s.", text);
