@@ -153,7 +153,7 @@ static int find_rare(struct counting *c, double seconds, struct error *e)
 }
 
 /* Rare places are the last level. */
-static int set_levels(struct counting *c, struct error *e)
+static void set_levels(struct counting *c)
 {
 	_cleanup_free_ double *rates = xcalloc(c->n + 1, sizeof(*rates));
 	_cleanup_free_ uint32_t *levels = xcalloc(c->n + 1, sizeof(*levels));
@@ -170,7 +170,6 @@ static int set_levels(struct counting *c, struct error *e)
 	for (size_t i = 0; i < c->n_all; i++)
 		c->all[i].level = c->n_levels;
 	c->n_levels++;
-	return 0;
 }
 
 static int count_level(struct counting *c, uint32_t level, struct error *e)
@@ -233,7 +232,7 @@ int counting_rounds(struct counting *c, double seconds, struct error *e)
 	int r = find_rare(c, seconds, e);
 
 	if (r == 0)
-		r = set_levels(c, e);
+		set_levels(c);
 	for (int round = 0; r == 0 && round < LEAST_ROUNDS; round++)
 		for (uint32_t level = 0; r == 0 && level < c->n_levels; level++)
 			r = count_level(c, level, e);
