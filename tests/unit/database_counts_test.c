@@ -20,12 +20,12 @@ static struct counts file_of(const char *process, uint64_t offset, uint64_t coun
 {
 	const struct counts_image image = {COUNTS_FILE, path, build_id, 1, 2, 3};
 	struct counts c = {.begin_s = 3600, .seconds = 3600};
-	int who, event;
+	uint32_t who, event;
 
-	assert_int_equal(counts_copy_image(&c.image, &image), 0);
+	counts_copy_image(&c.image, &image);
 	who = counts_who(&c, process, "/a", "host");
 	event = counts_event(&c, "cpu-clock", 10000000);
-	assert_int_equal(counts_add(&c, offset, (uint32_t)who, (uint32_t)event, count), 0);
+	counts_add(&c, offset, who, event, count);
 	return c;
 }
 
@@ -44,15 +44,15 @@ static void rows_are_sorted_and_added(void **state)
 	struct counts c = file_of("a", 70, 1);
 
 	(void)state;
-	assert_int_equal(counts_add(&c, 20, 0, 0, 5), 0);
-	assert_int_equal(counts_add(&c, 70, 0, 0, 2), 0);
+	counts_add(&c, 20, 0, 0, 5);
+	counts_add(&c, 70, 0, 0, 2);
 	counts_sort(&c);
 	assert_int_equal(c.n_rows, 2);
 	assert_int_equal(c.rows[0].offset, 20);
 	assert_int_equal(c.rows[1].count, 3);
 	/* It still grows. */
 	for (uint64_t i = 0; i < 100; i++)
-		assert_int_equal(counts_add(&c, i, 0, 0, 1), 0);
+		counts_add(&c, i, 0, 0, 1);
 	counts_sort(&c);
 	assert_int_equal(c.n_rows, 100);
 	counts_free(&c);
@@ -62,12 +62,12 @@ static void rows_are_sorted_and_added(void **state)
 static void merging_goes_by_names(void **state)
 {
 	struct counts a = file_of("one", 1, 10), b = file_of("two", 1, 100);
-	int who = counts_who(&b, "one", "/a", "host");
+	uint32_t who = counts_who(&b, "one", "/a", "host");
 
 	(void)state;
-	assert_int_equal(counts_add(&b, 1, (uint32_t)who, 0, 1000), 0);
+	counts_add(&b, 1, who, 0, 1000);
 	counts_sort(&b);
-	assert_int_equal(counts_merge(&a, &b), 0);
+	counts_merge(&a, &b);
 	assert_int_equal(a.n_rows, 2);
 	assert_int_equal(sum_of(&a, "one"), 1010);
 	assert_int_equal(sum_of(&a, "two"), 100);
@@ -87,14 +87,14 @@ static void many_processes(void **state)
 	for (int i = 0; i < 10000; i++) {
 		(void)snprintf(name, sizeof(name), "p%d", i);
 		assert_int_equal(counts_who(&a, name, "/", "h"), i + 1);
-		assert_int_equal(counts_add(&a, 7, (uint32_t)i + 1, 0, 1), 0);
+		counts_add(&a, 7, (uint32_t)i + 1, 0, 1);
 	}
 	assert_int_equal(counts_who(&a, "p77", "/", "h"), 78);
 	counts_sort(&a);
-	assert_int_equal(counts_encode(&a, &bytes, &n), 0);
+	bytes = counts_encode(&a, &n);
 	assert_int_equal(counts_decode(bytes, n, &b, NULL), 0);
 	assert_int_equal(b.n_who, 10001);
-	assert_int_equal(counts_merge(&b, &a), 0);
+	counts_merge(&b, &a);
 	assert_int_equal(b.n_who, 10001);
 	assert_int_equal(b.n_rows, 10001);
 	free(bytes);
@@ -124,7 +124,7 @@ static double reading_takes(const char *const *names, int n, bool events)
 		else
 			assert_int_equal(counts_who(&a, names[i], "", ""), i + 1);
 	}
-	assert_int_equal(counts_encode(&a, &bytes, &size), 0);
+	bytes = counts_encode(&a, &size);
 	for (int i = 0; i < 5; i++) {
 		double begin = cpu_s();
 
@@ -210,32 +210,32 @@ static void names_cannot_collide(void **state)
 static void the_lightest_processes_become_one(void **state)
 {
 	struct counts a = file_of("heavy", 1, 1000), c;
-	int other;
+	uint32_t other;
 
 	(void)state;
 	for (int i = 0; i < 3000; i++) {
 		char name[16];
-		int who;
+		uint32_t who;
 
 		(void)snprintf(name, sizeof(name), "p%d", i);
 		who = counts_who(&a, name, "/", i % 3 ? "one" : "two");
-		assert_int_equal(counts_add(&a, 7, (uint32_t)who, 0, i < 10 ? 50 : 1), 0);
+		counts_add(&a, 7, who, 0, i < 10 ? 50 : 1);
 	}
 	counts_sort(&a);
-	assert_int_equal(counts_bound_who(&a), 0);
+	counts_bound_who(&a);
 	assert_int_equal(counts_samples(&a), 1000 + 10 * 50 + 2990);
 	assert_int_equal(sum_of(&a, "heavy"), 1000);
 	assert_int_equal(sum_of(&a, "p9"), 50);
 	assert_int_equal(sum_of(&a, "[other]"), 2000 - 1023);
 	other = counts_who(&a, "[other]", "", "one");
-	assert_true(other >= 0 && other < 1 + 1000 + COUNTS_MOST_WHO);
+	assert_true(other < 1 + 1000 + COUNTS_MOST_WHO);
 	assert_int_equal(a.n_who, 1 + 1000 + COUNTS_MOST_WHO);
 	/* It is a sound file. */
 	{
 		unsigned char *bytes;
 		size_t n;
 
-		assert_int_equal(counts_encode(&a, &bytes, &n), 0);
+		bytes = counts_encode(&a, &n);
 		assert_int_equal(counts_decode(bytes, n, &c, NULL), 0);
 		free(bytes);
 	}
@@ -251,11 +251,11 @@ static void sums_do_not_overflow(void **state)
 	size_t n;
 
 	(void)state;
-	assert_int_equal(counts_merge(&a, &b), 0);
+	counts_merge(&a, &b);
 	assert_int_equal(a.rows[0].count, UINT64_MAX);
-	assert_int_equal(counts_add(&a, 2, 0, 0, 5), 0);
+	counts_add(&a, 2, 0, 0, 5);
 	assert_int_equal(counts_samples(&a), UINT64_MAX);
-	assert_int_equal(counts_encode(&b, &bytes, &n), 0);
+	bytes = counts_encode(&b, &n);
 	counts_free(&b);
 	assert_int_equal(counts_decode(bytes, n, &b, NULL), -EINVAL);
 	free(bytes);
@@ -267,8 +267,8 @@ static void forgets_whose_they_were(void **state)
 	struct counts a = file_of("one", 1, 10), b = file_of("two", 1, 100);
 
 	(void)state;
-	assert_int_equal(counts_merge(&a, &b), 0);
-	assert_int_equal(counts_forget_who(&a), 0);
+	counts_merge(&a, &b);
+	counts_forget_who(&a);
 	assert_int_equal(a.n_rows, 1);
 	assert_int_equal(a.rows[0].count, 110);
 	counts_free(&a);
@@ -282,9 +282,9 @@ static void comes_back_as_it_was(void **state)
 	size_t n;
 
 	(void)state;
-	assert_int_equal(counts_add(&a, 7, 0, 0, COUNTS_MOST_SAMPLES - 10), 0);
+	counts_add(&a, 7, 0, 0, COUNTS_MOST_SAMPLES - 10);
 	counts_sort(&a);
-	assert_int_equal(counts_encode(&a, &bytes, &n), 0);
+	bytes = counts_encode(&a, &n);
 	assert_int_equal(counts_decode(bytes, n, &b, NULL), 0);
 	assert_int_equal(b.n_rows, 2);
 	assert_memory_equal(a.rows, b.rows, 2 * sizeof(*a.rows));
@@ -306,7 +306,7 @@ static void any_damage_is_seen(void **state)
 	size_t n;
 
 	(void)state;
-	assert_int_equal(counts_encode(&a, &bytes, &n), 0);
+	bytes = counts_encode(&a, &n);
 	for (size_t i = 0; i < 8 * n; i++) {
 		bytes[i / 8] ^= (unsigned char)(1 << i % 8);
 		assert_int_equal(counts_decode(bytes, n, &b, &e), -EINVAL);
@@ -329,19 +329,19 @@ static void nonsense_is_refused(void **state)
 	size_t n;
 
 	(void)state;
-	assert_int_equal(counts_add(&a, 4, 0, 0, 1), 0); /* out of order */
-	assert_int_equal(counts_encode(&a, &bytes, &n), 0);
+	counts_add(&a, 4, 0, 0, 1); /* out of order */
+	bytes = counts_encode(&a, &n);
 	assert_int_equal(counts_decode(bytes, n, &b, NULL), -EINVAL);
 	free(bytes);
 	counts_sort(&a);
 	a.rows[1].who = 1; /* there is none */
-	assert_int_equal(counts_encode(&a, &bytes, &n), 0);
+	bytes = counts_encode(&a, &n);
 	assert_int_equal(counts_decode(bytes, n, &b, NULL), -EINVAL);
 	free(bytes);
 	a.rows[1].who = 0;
 	free(a.image.build_id);
 	a.image.build_id = strdup("../../etc"); /* it is part of a file's name */
-	assert_int_equal(counts_encode(&a, &bytes, &n), 0);
+	bytes = counts_encode(&a, &n);
 	assert_int_equal(counts_decode(bytes, n, &b, NULL), -EINVAL);
 	free(bytes);
 	counts_free(&a);

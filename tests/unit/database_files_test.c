@@ -71,10 +71,10 @@ static int add(struct database *d, uint64_t begin_s, const char *build_id, uint6
 	int r;
 
 	(void)snprintf(id, sizeof(id), "%s", build_id);
-	assert_int_equal(counts_copy_image(&c.image, &image), 0);
+	counts_copy_image(&c.image, &image);
 	(void)counts_who(&c, "a", "/", "host");
 	(void)counts_event(&c, "cpu-clock", 1000);
-	assert_int_equal(counts_add(&c, 64, 0, 0, count), 0);
+	counts_add(&c, 64, 0, 0, count);
 	r = database_add(d, &c, e);
 	counts_free(&c);
 	return r;

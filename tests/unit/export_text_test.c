@@ -54,10 +54,10 @@ static struct database *database_of_hostile_names(void)
 
 	(void)snprintf(path, sizeof(path), "%s/db", directory);
 	assert_int_equal(database_open_writer(path, (gid_t)-1, NULL, NULL, &d, NULL), 0);
-	assert_int_equal(counts_copy_image(&c.image, &image), 0);
+	counts_copy_image(&c.image, &image);
 	assert_int_equal(counts_who(&c, HOSTILE, HOSTILE, HOSTILE), 0);
 	assert_int_equal(counts_event(&c, HOSTILE, 1), 0);
-	assert_int_equal(counts_add(&c, 1, 0, 0, 1), 0);
+	counts_add(&c, 1, 0, 0, 1);
 	assert_int_equal(database_add(d, &c, NULL), 0);
 	counts_free(&c);
 	return d;
@@ -80,7 +80,7 @@ static struct profile profile_of_hostile_names(void)
 	}
 	p.runs[0].command = strdup(HOSTILE);
 	p.runs[0].host = strdup(HOSTILE);
-	assert_int_equal(profile_set_samples(&p, &samples, 1), 0);
+	profile_set_samples(&p, &samples, 1);
 	return p;
 }
 

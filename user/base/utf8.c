@@ -2,9 +2,9 @@
 #include "base/utf8.h"
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 
 #include <langinfo.h>
-#include <stdlib.h>
 #include <string.h>
 
 size_t utf8_char(const char *s, size_t n)
@@ -46,10 +46,8 @@ size_t utf8_char(const char *s, size_t n)
 char *utf8_clean(const char *s, size_t max)
 {
 	size_t n = strnlen(s, max), i = 0;
-	char *copy = malloc(n + 1);
+	char *copy = xcalloc(n + 1, 1);
 
-	if (!copy)
-		return NULL;
 	while (i < n) {
 		size_t len = utf8_char(s + i, n - i);
 

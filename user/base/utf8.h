@@ -11,7 +11,7 @@
  * forms, surrogates, values above U+10FFFF and cut sequences are not well-formed. */
 size_t utf8_char(const char *s, size_t n);
 /* A copy (the caller's) with each byte that belongs to no character replaced by '?', cut at @max
- * bytes. NULL: no memory. */
+ * bytes. */
 char *utf8_clean(const char *s, size_t max);
 /* Does the well-formed character of @len bytes steer a terminal, or the direction or lines of what
  * it shows? Those are the C0 and C1 controls with DEL, the marks U+061C, U+200E and U+200F, the

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/open_file.h"
 #include "base/replace_file.h"
 #include "cmd/cmd_database.h"
@@ -80,7 +81,7 @@ static void report_command_free(struct report_command *c)
 
 static char *rename_line(const char *line, void *arg)
 {
-	return debug_options_rename(arg, line);
+	return or_out_of_memory(debug_options_rename(arg, line));
 }
 
 static struct replace_file html_file(const struct report_choice *c)
@@ -150,15 +151,12 @@ int report_choice_print(const struct report_choice *c, const struct profile *p,
 	return c->html ? replace_file(&f, write_html, &t, e) : 0;
 }
 
-static int take_sources(struct profile *p)
+static void take_sources(struct profile *p)
 {
-	int r;
-
 	/* Without it, files are opened here. */
 	(void)opener_start(SOURCE_ANSWER_S);
-	r = profile_take_sources(p, opener_open, file_rights_reader());
+	profile_take_sources(p, opener_open, file_rights_reader());
 	opener_stop();
-	return r;
 }
 
 static int print(const struct report_command *c, const struct profile *p)
@@ -204,9 +202,9 @@ int cmd_report(int argc, char **argv)
 		if (profile_read(&p, argv[i], &e) < 0)
 			return log_error("report: %s", e.text);
 	}
-	if (c.lines.n_prefixes && profile_rename_lines(&p, rename_line, &c.lines) < 0)
-		return log_error("report: out of memory");
-	if (c.report.with_source && take_sources(&p) < 0)
-		return log_error("report: out of memory");
+	if (c.lines.n_prefixes)
+		profile_rename_lines(&p, rename_line, &c.lines);
+	if (c.report.with_source)
+		take_sources(&p);
 	return print(&c, &p);
 }

@@ -461,11 +461,10 @@ int run_main(int argc, char **argv, const struct run_purpose *purpose)
 /* Of several runs behind the last one. */
 static int print_report(struct run *r)
 {
-	struct error e = {.text = ""};
 	int status;
 
-	if (r->repeat && repeat_keep(r->repeat, r, &e) < 0)
-		return log_error("%s", e.text);
+	if (r->repeat)
+		repeat_keep(r->repeat, r);
 	if (r->repeat && !repeat_is_over(r->repeat, r))
 		return -1;
 	if (r->repeat) {

@@ -60,17 +60,15 @@ static void compact(struct collector *c)
 	c->compact_at = 2 * used > COMPACT_FROM ? 2 * used : COMPACT_FROM;
 }
 
-static int add(void *arg, const struct collect_entry *e)
+static void add(void *arg, const struct collect_entry *e)
 {
 	struct collector *c = arg;
 
 	if (c->n_pending >= c->compact_at)
 		compact(c);
-	if (array_room(c->pending, c->n_pending) < 0)
-		return -ENOMEM;
+	xarray_room(c->pending, c->n_pending);
 	c->pending[c->n_pending++] =
 		(struct pending){e->offset, e->count, e->image, e->who, e->event};
-	return 0;
 }
 
 static int on_news(void *arg, void *data, size_t size)
@@ -81,7 +79,8 @@ static int on_news(void *arg, void *data, size_t size)
 	if (size != sizeof(news))
 		return 0;
 	memcpy(&news, data, sizeof(news));
-	return names_learn(&c->names, sampler_skeleton(c->sampler), &news);
+	names_learn(&c->names, sampler_skeleton(c->sampler), &news);
+	return 0;
 }
 
 static int on_evicted(void *arg, void *data, size_t size)
@@ -91,7 +90,8 @@ static int on_evicted(void *arg, void *data, size_t size)
 	if (size != sizeof(e))
 		return 0;
 	memcpy(&e, data, sizeof(e));
-	return add(arg, &e);
+	add(arg, &e);
+	return 0;
 }
 
 static int open_rings(struct collector *c)
@@ -107,12 +107,10 @@ static int open_rings(struct collector *c)
 int collector_open(const struct collect_settings *s, void (*say)(const char *text, void *arg),
 		   void *arg, struct collector **ret, struct error *e)
 {
-	struct collector *c = calloc(1, sizeof(*c));
+	struct collector *c = xcalloc(1, sizeof(*c));
 	struct utsname u;
 	int r;
 
-	if (!c)
-		return fail(e, ENOMEM, "out of memory");
 	c->compact_at = COMPACT_FROM;
 	names_open(&c->names);
 	if (uname(&u) == 0)
@@ -181,7 +179,7 @@ struct collect_totals collector_totals(const struct collector *c)
 }
 
 /* A process's index in @to. */
-static int who_in(const struct collector *c, struct counts *to, uint32_t who)
+static uint32_t who_in(const struct collector *c, struct counts *to, uint32_t who)
 {
 	const struct named_who *w = names_who(&c->names, who);
 
@@ -224,16 +222,15 @@ static bool image_is(const struct collector *c, uint32_t id, uint64_t offset,
 	return part || id != COLLECT_KERNEL;
 }
 
-/* What an image had is counted as that of others: whose it was, not where. -ENOMEM. */
-static int give_to_other(struct collector *c, struct counts *from)
+/* What an image had is counted as that of others: whose it was, not where. */
+static void give_to_other(struct collector *c, struct counts *from)
 {
 	for (size_t i = 0; i < from->n_rows; i++)
 		from->rows[i].offset = 0;
 	counts_sort(from);
-	return counts_append(&c->other, from) < 0 ||
-			       (c->other.n_rows > COMPACT_FROM && counts_bound_who(&c->other) < 0)
-		       ? -ENOMEM
-		       : 0;
+	counts_append(&c->other, from);
+	if (c->other.n_rows > COMPACT_FROM)
+		counts_bound_who(&c->other);
 }
 
 static int write_other(struct collector *c, struct database *d, uint64_t begin_s, struct error *e)
@@ -247,8 +244,8 @@ static int write_other(struct collector *c, struct database *d, uint64_t begin_s
 		return 0;
 	c->other.begin_s = begin_s;
 	c->other.seconds = DATABASE_EPOCH_S;
-	if (!c->other.image.path && counts_copy_image(&c->other.image, &image) < 0)
-		return fail(e, ENOMEM, "out of memory");
+	if (!c->other.image.path)
+		counts_copy_image(&c->other.image, &image);
 	counts_sort(&c->other);
 	r = database_add(d, &c->other, e);
 	if (r == 0)
@@ -268,13 +265,16 @@ static int write_image(struct collector *c, struct database *d, uint64_t begin_s
 	uint64_t base, end;
 	bool has_places = image_is(c, p[from].image, p[from].offset, &image, &base, &end);
 	size_t i = from, n_events;
-	int r = counts_copy_image(&to.image, &image), who = -1;
+	uint32_t who = 0;
+	int r;
 
+	counts_copy_image(&to.image, &image);
 	events = sampler_events(c->sampler, &n_events);
-	for (; r == 0 && i < c->n_pending && i - from < MOST_ROWS && p[i].image == p[from].image &&
+	for (; i < c->n_pending && i - from < MOST_ROWS && p[i].image == p[from].image &&
 	       p[i].offset < end;
 	     i++) {
-		int event = counts_event(&to, events[p[i].event].name, events[p[i].event].every);
+		uint32_t event =
+			counts_event(&to, events[p[i].event].name, events[p[i].event].every);
 
 		/* Of code between the parts, which BPF and tracing made, a place says nothing once
 		 * it is gone. */
@@ -283,20 +283,15 @@ static int write_image(struct collector *c, struct database *d, uint64_t begin_s
 		if (i == from || p[i].who != p[i - 1].who)
 			who = who_in(c, &to,
 				     p[i].who); /* ten thousand of them are looked up by hashes */
-		if (who < 0 || event < 0)
-			r = -ENOMEM;
-		else
-			r = counts_add(&to, has_places ? p[i].offset - base : 0, (uint32_t)who,
-				       (uint32_t)event, p[i].count);
+		counts_add(&to, has_places ? p[i].offset - base : 0, who, event, p[i].count);
 	}
 	*ret_end = i;
-	if (r < 0)
-		return fail(e, ENOMEM, "out of memory");
 	counts_sort(&to);
 	r = database_add(d, &to, e);
-	if (r == -E2BIG)
-		r = give_to_other(c, &to) < 0 ? fail(e, ENOMEM, "out of memory") : 0;
-	return r;
+	if (r != -E2BIG)
+		return r;
+	give_to_other(c, &to);
+	return 0;
 }
 
 /* How sampling itself went, as numbers of an image of its own. */
@@ -318,18 +313,16 @@ static int write_totals(struct collector *c, struct database *d, uint64_t begin_
 		{"unknown", now.unknown - before.unknown},
 		{"outside", now.outside - before.outside},
 	};
-	int r = counts_copy_image(&to.image, &image),
-	    who = r < 0 ? r : counts_who(&to, "cozbpf", "", c->host);
+	uint32_t who = counts_who(&to, "cozbpf", "", c->host);
+	int r;
 
-	for (size_t i = 0; who >= 0 && i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-		int event = counts_event(&to, numbers[i].name, 1);
+	counts_copy_image(&to.image, &image);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		uint32_t event = counts_event(&to, numbers[i].name, 1);
 
-		if (event < 0 || (numbers[i].n && counts_add(&to, 0, (uint32_t)who, (uint32_t)event,
-							     numbers[i].n) < 0))
-			return fail(e, ENOMEM, "out of memory");
+		if (numbers[i].n)
+			counts_add(&to, 0, who, event, numbers[i].n);
 	}
-	if (who < 0)
-		return fail(e, ENOMEM, "out of memory");
 	counts_sort(&to);
 	r = to.n_rows ? database_add(d, &to, e) : 0;
 	if (r == 0)
@@ -362,16 +355,12 @@ int collector_flush(struct collector *c, struct database *d, uint64_t now_s, siz
 	struct collect_bpf *skel = sampler_skeleton(c->sampler);
 	int r;
 
-	r = sampler_harvest(c->sampler, add, c);
-	if (ring_buffer__consume(c->rings) < 0 && r == 0)
-		r = -ENOMEM;
-	if (r == 0)
-		r = names_complete(&c->names, skel);
-	if (r == 0)
-		kernel_parts_refresh(&c->kernel);
+	sampler_harvest(c->sampler, add, c);
+	(void)ring_buffer__consume(c->rings);
+	names_complete(&c->names, skel);
+	kernel_parts_refresh(&c->kernel);
 	compact(c);
-	r = r < 0 ? fail(e, -r, "cannot take what was counted: %s", strerror(-r))
-		  : write_all(c, d, now_s - now_s % DATABASE_EPOCH_S, e);
+	r = write_all(c, d, now_s - now_s % DATABASE_EPOCH_S, e);
 	if (r == 0)
 		names_make_room(&c->names, skel);
 	sampler_look_after(c->sampler);

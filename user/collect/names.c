@@ -109,29 +109,24 @@ const struct named_who *names_who(const struct names *n, uint32_t id)
 	return at < n->n_who && n->who[at].id == id ? &n->who[at] : NULL;
 }
 
-/* Takes the strings over, whatever it returns; NULL: out of memory. An image that is there gets the
- * better name. */
-static int set_image(struct names *n, uint32_t id, const struct collect_file *f, uint32_t owner,
-		     char *path, char *build_id)
+/* Takes the strings over. An image that is there gets the better name. */
+static void set_image(struct names *n, uint32_t id, const struct collect_file *f, uint32_t owner,
+		      char *path, char *build_id)
 {
 	struct named_image made = {
 		id, {COUNTS_FILE, path, build_id, f->device, f->inode, f->changed_ns, owner}};
 	struct named_image *old = image_at(n, id);
 	size_t at = image_front(n, id);
 
-	if (!path || !build_id || (!old && array_room(n->images, n->n_images) < 0)) {
-		image_free(&made);
-		return -ENOMEM;
-	}
 	if (old) {
 		image_free(old);
 		*old = made;
-		return 0;
+		return;
 	}
+	xarray_room(n->images, n->n_images);
 	memmove(&n->images[at + 1], &n->images[at], (n->n_images - at) * sizeof(*n->images));
 	n->images[at] = made;
 	n->n_images++;
-	return 0;
 }
 
 /* The path of a mapping's file, also of one that is deleted, or of another mount namespace than
@@ -147,7 +142,7 @@ static char *path_of(const char *link)
 	if (n > deleted && memcmp(path + n - deleted, DELETED, deleted) == 0)
 		n -= deleted;
 	path[n] = '\0';
-	return strdup(path);
+	return xstrdup(path);
 }
 
 /* Is it not looked for again. */
@@ -214,17 +209,17 @@ static int open_mapped(const struct collect_news *news, const char *path, struct
 	return opener_open_described(there, NULL, ret);
 }
 
-static int learn(struct names *n, struct collect_bpf *skel, const struct collect_news *news)
+static void learn(struct names *n, struct collect_bpf *skel, const struct collect_news *news)
 {
 	struct opened_file opened;
 	char link[PROC_PATH], *path;
 	const char *base;
-	int fd, r;
+	int fd;
 
 	link_of(news, link);
 	path = path_of(link);
 	if (!path)
-		return 0;
+		return;
 	base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
 	fd = strncmp(base, news->name, COLLECT_NAME - 1) == 0 ? open_mapped(news, path, &opened)
 							      : -ENOENT;
@@ -234,30 +229,27 @@ static int learn(struct names *n, struct collect_bpf *skel, const struct collect
 	if (fd < 0 || !is_that(&opened, &news->file)) {
 		opener_close(fd);
 		free(path);
-		return 0;
+		return;
 	}
 	if (strlen(path) > MOST_PATH)
 		memmove(path, base, strlen(base) + 1);
-	r = set_image(n, news->image, &news->file, owner_of(&opened), path, elf_file_build_id(fd));
+	set_image(n, news->image, &news->file, owner_of(&opened), path,
+		  or_out_of_memory(elf_file_build_id(fd)));
 	opener_close(fd);
-	if (r == 0)
-		know(skel, &news->file);
-	return r;
+	know(skel, &news->file);
 }
 
-int names_learn(struct names *n, struct collect_bpf *skel, const struct collect_news *news)
+void names_learn(struct names *n, struct collect_bpf *skel, const struct collect_news *news)
 {
 	uint64_t from = clock_monotonic_ns();
-	int r;
 
 	/* What is not learned now is told again. */
 	if (n->learned_until_ns > from + LEARNING_PART * LEARNING_BURST_NS)
-		return 0;
-	r = learn(n, skel, news);
+		return;
+	learn(n, skel, news);
 	if (n->learned_until_ns < from)
 		n->learned_until_ns = from;
 	n->learned_until_ns += LEARNING_PART * (clock_monotonic_ns() - from);
-	return r;
 }
 
 /* The path below the hierarchy's root, "/" the root itself; "" if it is gone. */
@@ -276,60 +268,54 @@ static char *cgroup_path(const struct names *n, uint64_t id)
 	if (n->cgroup_fd >= 0)
 		fd = open_by_handle_at(n->cgroup_fd, &h.handle, O_PATH | O_CLOEXEC);
 	if (fd < 0)
-		return strdup("");
+		return xstrdup("");
 	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	length = readlink(link, path, sizeof(path) - 1);
 	path[length > 0 ? length : 0] = '\0';
 	if (strncmp(path, n->cgroup_root, root) != 0)
-		return strdup("");
+		return xstrdup("");
 	/* Of one that lies too deep, the last above it that does not. */
 	for (char *end; strlen(path + root) > MOST_CGROUP && (end = strrchr(path + root, '/'));)
 		*end = '\0';
-	return strdup(path[root] ? path + root : "/");
+	return xstrdup(path[root] ? path + root : "/");
 }
 
-static int learn_who(struct names *n, const struct collect_process *p, uint32_t id)
+static void learn_who(struct names *n, const struct collect_process *p, uint32_t id)
 {
-	struct named_who w = {.id = id};
 	size_t at = who_front(n, id);
 
 	if (at < n->n_who && n->who[at].id == id)
-		return 0;
-	w.process = strndup(p->name, sizeof(p->name));
-	w.cgroup = cgroup_path(n, p->cgroup);
-	if (!w.process || !w.cgroup || array_room(n->who, n->n_who) < 0) {
-		who_free(&w);
-		return -ENOMEM;
-	}
+		return;
+	xarray_room(n->who, n->n_who);
 	memmove(&n->who[at + 1], &n->who[at], (n->n_who - at) * sizeof(*n->who));
-	n->who[at] = w;
+	n->who[at] = (struct named_who){.id = id,
+					.process = xstrndup(p->name, sizeof(p->name)),
+					.cgroup = cgroup_path(n, p->cgroup)};
 	n->n_who++;
-	return 0;
 }
 
-int names_complete(struct names *n, struct collect_bpf *skel)
+void names_complete(struct names *n, struct collect_bpf *skel)
 {
 	int images = bpf_map__fd(skel->maps.collect_images),
-	    whos = bpf_map__fd(skel->maps.collect_whos), r = 0;
+	    whos = bpf_map__fd(skel->maps.collect_whos);
 	struct collect_file file = {0}, *last_file = NULL;
 	struct collect_process process = {0}, *last_process = NULL;
 
-	while (r == 0 && bpf_map_get_next_key(images, last_file, &file) == 0) {
+	while (bpf_map_get_next_key(images, last_file, &file) == 0) {
 		struct collect_image i;
 
 		last_file = &file;
 		if (bpf_map_lookup_elem(images, &file, &i) == 0 && !image_at(n, i.id))
-			r = set_image(n, i.id, &file, owner_unopened(&file),
-				      strndup(i.name, sizeof(i.name)), strdup(""));
+			set_image(n, i.id, &file, owner_unopened(&file),
+				  xstrndup(i.name, sizeof(i.name)), xstrdup(""));
 	}
-	while (r == 0 && bpf_map_get_next_key(whos, last_process, &process) == 0) {
+	while (bpf_map_get_next_key(whos, last_process, &process) == 0) {
 		uint32_t id;
 
 		last_process = &process;
 		if (bpf_map_lookup_elem(whos, &process, &id) == 0)
-			r = learn_who(n, &process, id);
+			learn_who(n, &process, id);
 	}
-	return r;
 }
 
 static void empty(int fd)

@@ -43,11 +43,10 @@ struct names {
 
 void names_open(struct names *n);
 void names_close(struct names *n);
-/* An image of which a process is known that has it mapped. -ENOMEM. */
-int names_learn(struct names *n, struct collect_bpf *skel, const struct collect_news *news);
-/* All that have no name yet, by what the kernel's tables say. To be called before a flush. -ENOMEM.
- */
-int names_complete(struct names *n, struct collect_bpf *skel);
+/* An image of which a process is known that has it mapped. */
+void names_learn(struct names *n, struct collect_bpf *skel, const struct collect_news *news);
+/* All that have no name yet, by what the kernel's tables say. To be called before a flush. */
+void names_complete(struct names *n, struct collect_bpf *skel);
 /* NULL: it is not known. */
 const struct counts_image *names_image(const struct names *n, uint32_t id);
 const struct named_who *names_who(const struct names *n, uint32_t id);
@@ -66,8 +65,8 @@ void sampler_redraw(struct sampler *s);
 uint64_t sampler_redraw_ns(const struct sampler *s);
 /* Calls @add for each entry of the tables, which are empty afterwards. Sampling goes on meanwhile,
  * in the other tables. */
-int sampler_harvest(struct sampler *s, int (*add)(void *arg, const struct collect_entry *e),
-		    void *arg);
+void sampler_harvest(struct sampler *s, void (*add)(void *arg, const struct collect_entry *e),
+		     void *arg);
 /* Opens the events of CPUs that came online, or whose events count no more. */
 void sampler_look_after(struct sampler *s);
 struct collect_totals sampler_totals(const struct sampler *s);

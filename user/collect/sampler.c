@@ -2,10 +2,10 @@
 /* The sampling events of all CPUs, and the tables that the BPF program counts in. */
 #include "collect/private.h"
 
-#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "collect.skel.h"
 #include "kernel/namespace.h"
 #include "kernel/programs.h"
@@ -124,10 +124,8 @@ static int attach_all(struct sampler *s, struct error *e)
 	int why[COLLECT_MAX_EVENTS] = {0};
 	struct refusal refusal;
 
-	s->attached = calloc(s->n_cpus * s->n_events, sizeof(*s->attached));
-	s->ticks_before = calloc(s->n_cpus, sizeof(*s->ticks_before));
-	if (!s->attached || !s->ticks_before)
-		return fail(e, ENOMEM, "out of memory");
+	s->attached = xcalloc(s->n_cpus * s->n_events, sizeof(*s->attached));
+	s->ticks_before = xcalloc(s->n_cpus, sizeof(*s->ticks_before));
 	for (unsigned int cpu = 0; cpu < s->n_cpus; cpu++)
 		for (size_t i = 0; i < s->n_events; i++) {
 			struct attached *a = &s->attached[s->n_attached++];
@@ -220,11 +218,9 @@ static int choose_events(struct sampler *s, const struct collect_settings *set, 
 int sampler_open(const struct collect_settings *set, void (*say)(const char *text, void *arg),
 		 void *arg, struct sampler **ret, struct error *e)
 {
-	struct sampler *s = calloc(1, sizeof(*s));
+	struct sampler *s = xcalloc(1, sizeof(*s));
 	int cpus = libbpf_num_possible_cpus(), r;
 
-	if (!s)
-		return fail(e, ENOMEM, "out of memory");
 	s->say = say;
 	s->arg = arg;
 	s->rate_hz = set->rate_hz;
@@ -294,11 +290,10 @@ static void wait_for(const struct collect_cpu *cpu)
 		(void)sched_yield();
 }
 
-int sampler_harvest(struct sampler *s, int (*add)(void *arg, const struct collect_entry *e),
-		    void *arg)
+void sampler_harvest(struct sampler *s, void (*add)(void *arg, const struct collect_entry *e),
+		     void *arg)
 {
 	unsigned int half = s->skel->bss->collect_half;
-	int r = 0;
 
 	__atomic_store_n(&s->skel->bss->collect_half, !half, __ATOMIC_SEQ_CST);
 	for (unsigned int cpu = 0; cpu < s->n_cpus; cpu++) {
@@ -308,12 +303,11 @@ int sampler_harvest(struct sampler *s, int (*add)(void *arg, const struct collec
 		for (size_t i = 0; i < (size_t)COLLECT_BUCKETS * COLLECT_WAYS; i++) {
 			struct collect_entry *e = &b[i / COLLECT_WAYS].ways[i % COLLECT_WAYS];
 
-			if (r == 0 && e->count)
-				r = add(arg, e);
+			if (e->count)
+				add(arg, e);
 			e->count = 0;
 		}
 	}
-	return r;
 }
 
 /* Without a PMU any more, as after a move to another host, there still is a clock. */

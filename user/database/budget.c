@@ -40,8 +40,7 @@ static struct budget_owner *owner_in(struct budget *b, uint32_t owner)
 	for (size_t i = 0; i < b->n; i++)
 		if (b->all[i].owner == owner)
 			return &b->all[i];
-	if (array_room(b->all, b->n) < 0)
-		return NULL;
+	xarray_room(b->all, b->n);
 	b->all[b->n] = (struct budget_owner){.owner = owner};
 	return &b->all[b->n++];
 }
@@ -54,13 +53,10 @@ static int look(struct budget *b, int epoch_fd, const char *epoch)
 
 	b->n = 0;
 	for (int i = 0; i < n; i++) {
-		struct budget_owner *o =
-			r == 0 ? owner_in(b, file_name_owner(all[i]->d_name)) : NULL;
+		struct budget_owner *o = owner_in(b, file_name_owner(all[i]->d_name));
 		struct stat st;
 
-		if (!o)
-			r = -ENOMEM;
-		else if (fstatat(epoch_fd, all[i]->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+		if (fstatat(epoch_fd, all[i]->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
 			o->bytes += database_cost(st.st_size);
 		free(all[i]);
 	}
@@ -81,9 +77,9 @@ int budget_take(struct database *d, int epoch_fd, const char *epoch, uint32_t ow
 		return 0;
 	if (strcmp(b->epoch, epoch) != 0)
 		r = look(b, epoch_fd, epoch);
-	o = r == 0 ? owner_in(b, owner) : NULL;
-	if (!o)
-		return r < 0 ? r : -ENOMEM;
+	if (r < 0)
+		return r;
+	o = owner_in(b, owner);
 	for (size_t i = 0; i < b->n; i++)
 		users += b->all[i].owner ? b->all[i].bytes : 0;
 	if (is > was && (o->bytes + is - was > part(d, owner ? USER_PART : ROOT_PART) ||
@@ -100,21 +96,13 @@ static int hash_of(const struct counts_image *i, char ret[2 * HASH_BYTES + 1])
 {
 	lzma_block block = {.check = LZMA_CHECK_SHA256};
 	lzma_filter filters[LZMA_FILTERS_MAX + 1] = {{.id = LZMA_VLI_UNKNOWN}};
-	_cleanup_free_ char *text = NULL;
-	_cleanup_free_ uint8_t *coded = NULL;
-	size_t room, at = 0;
-	int n = asprintf(&text, "%llu %llu %s", (unsigned long long)i->inode,
-			 (unsigned long long)i->changed_ns, i->path);
+	_cleanup_free_ char *text = xasprintf("%llu %llu %s", (unsigned long long)i->inode,
+					      (unsigned long long)i->changed_ns, i->path);
+	size_t n = strlen(text), room = lzma_block_buffer_bound(n), at = 0;
+	_cleanup_free_ uint8_t *coded = xcalloc(1, room);
 
-	if (n < 0) {
-		text = NULL;
-		return -ENOMEM;
-	}
 	block.filters = filters;
-	room = lzma_block_buffer_bound((size_t)n);
-	coded = room ? malloc(room) : NULL;
-	if (!coded || lzma_block_uncomp_encode(&block, (const uint8_t *)text, (size_t)n, coded, &at,
-					       room) != LZMA_OK)
+	if (lzma_block_uncomp_encode(&block, (const uint8_t *)text, n, coded, &at, room) != LZMA_OK)
 		return -ENOMEM;
 	for (size_t k = 0; k < HASH_BYTES; k++)
 		(void)snprintf(ret + 2 * k, 3, "%02x", block.raw_check[k]);

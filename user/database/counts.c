@@ -20,13 +20,6 @@ const char *counts_kind_name(enum counts_kind kind)
 	return names[kind];
 }
 
-static void image_free(struct counts_image *i)
-{
-	free(i->path);
-	free(i->build_id);
-	*i = (struct counts_image){0};
-}
-
 static void free_who(struct counts *c)
 {
 	for (size_t i = 0; i < c->n_who; i++) {
@@ -43,7 +36,8 @@ static void free_who(struct counts *c)
 
 void counts_free(struct counts *c)
 {
-	image_free(&c->image);
+	free(c->image.path);
+	free(c->image.build_id);
 	free_who(c);
 	for (size_t i = 0; i < c->n_events; i++)
 		free(c->events[i].name);
@@ -53,18 +47,11 @@ void counts_free(struct counts *c)
 	*c = (struct counts){0};
 }
 
-int counts_copy_image(struct counts_image *ret, const struct counts_image *from)
+void counts_copy_image(struct counts_image *ret, const struct counts_image *from)
 {
-	struct counts_image i = *from;
-
-	i.path = strdup(from->path);
-	i.build_id = strdup(from->build_id);
-	if (!i.path || !i.build_id) {
-		image_free(&i);
-		return -ENOMEM;
-	}
-	*ret = i;
-	return 0;
+	*ret = *from;
+	ret->path = xstrdup(from->path);
+	ret->build_id = xstrdup(from->build_id);
 }
 
 int counts_same_image(const struct counts_image *a, const struct counts_image *b)
@@ -92,16 +79,14 @@ static uint32_t hash_more(struct counts_index *x, uint32_t before, const void *b
 typedef bool counts_is(const struct counts *c, uint32_t i, const void *what);
 
 /* At most half of the slots are taken. */
-static int make_slots(struct counts_index *x, size_t n)
+static void make_slots(struct counts_index *x, size_t n)
 {
 	size_t room = x->n_slots ? 2 * x->n_slots : 16;
 	struct counts_slot *slots;
 
 	if (2 * (n + 1) <= x->n_slots)
-		return 0;
-	slots = calloc(room, sizeof(*slots));
-	if (!slots)
-		return -ENOMEM;
+		return;
+	slots = xcalloc(room, sizeof(*slots));
 	for (size_t i = 0; i < x->n_slots; i++) {
 		size_t k = x->slots[i].hash;
 
@@ -112,15 +97,13 @@ static int make_slots(struct counts_index *x, size_t n)
 	free(x->slots);
 	x->slots = slots;
 	x->n_slots = room;
-	return 0;
 }
 
-/* The slot of @what, whose hash is @hash, or a free one for it. NULL: out of memory. */
+/* The slot of @what, whose hash is @hash, or a free one for it. */
 static struct counts_slot *slot_of(const struct counts *c, struct counts_index *x, size_t n,
 				   uint32_t hash, counts_is *is, const void *what)
 {
-	if (make_slots(x, n) < 0)
-		return NULL;
+	make_slots(x, n);
 	for (size_t i = hash;; i++) {
 		struct counts_slot *slot = &x->slots[i & (x->n_slots - 1)];
 
@@ -146,63 +129,46 @@ static bool is_event(const struct counts *c, uint32_t i, const void *what)
 	return a->every == b->every && strcmp(a->name, b->name) == 0;
 }
 
-int counts_who(struct counts *c, const char *process, const char *cgroup, const char *host)
+uint32_t counts_who(struct counts *c, const char *process, const char *cgroup, const char *host)
 {
 	const char *all[] = {process, cgroup, host};
 	const struct counts_who wanted = {(char *)(uintptr_t)process, (char *)(uintptr_t)cgroup,
 					  (char *)(uintptr_t)host};
 	struct counts_slot *slot;
-	struct counts_who w;
 	uint32_t hash = 0;
 
 	for (size_t i = 0; i < 3; i++)
 		hash = hash_more(&c->whose, hash, all[i], strlen(all[i]) + 1);
 	slot = slot_of(c, &c->whose, c->n_who, hash, is_who, &wanted);
-	if (!slot)
-		return -ENOMEM;
-	if (slot->at)
-		return (int)slot->at - 1;
-	w = (struct counts_who){strdup(process), strdup(cgroup), strdup(host)};
-	if (!w.process || !w.cgroup || !w.host || array_room(c->who, c->n_who) < 0) {
-		free(w.process);
-		free(w.cgroup);
-		free(w.host);
-		return -ENOMEM;
+	if (!slot->at) {
+		xarray_room(c->who, c->n_who);
+		c->who[c->n_who] =
+			(struct counts_who){xstrdup(process), xstrdup(cgroup), xstrdup(host)};
+		slot->at = (uint32_t)++c->n_who;
 	}
-	c->who[c->n_who] = w;
-	slot->at = (uint32_t)++c->n_who;
-	return (int)c->n_who - 1;
+	return slot->at - 1;
 }
 
-int counts_event(struct counts *c, const char *name, uint64_t every)
+uint32_t counts_event(struct counts *c, const char *name, uint64_t every)
 {
 	const struct counts_event wanted = {(char *)(uintptr_t)name, every};
 	uint32_t hash = hash_more(&c->what, 0, name, strlen(name) + 1);
 	struct counts_slot *slot;
-	char *copy;
 
 	hash = hash_more(&c->what, hash, &every, sizeof(every));
 	slot = slot_of(c, &c->what, c->n_events, hash, is_event, &wanted);
-	if (!slot)
-		return -ENOMEM;
-	if (slot->at)
-		return (int)slot->at - 1;
-	copy = strdup(name);
-	if (!copy || array_room(c->events, c->n_events) < 0) {
-		free(copy);
-		return -ENOMEM;
+	if (!slot->at) {
+		xarray_room(c->events, c->n_events);
+		c->events[c->n_events] = (struct counts_event){xstrdup(name), every};
+		slot->at = (uint32_t)++c->n_events;
 	}
-	c->events[c->n_events] = (struct counts_event){copy, every};
-	slot->at = (uint32_t)++c->n_events;
-	return (int)c->n_events - 1;
+	return slot->at - 1;
 }
 
-int counts_add(struct counts *c, uint64_t offset, uint32_t who, uint32_t event, uint64_t count)
+void counts_add(struct counts *c, uint64_t offset, uint32_t who, uint32_t event, uint64_t count)
 {
-	if (array_room(c->rows, c->n_rows) < 0)
-		return -ENOMEM;
+	xarray_room(c->rows, c->n_rows);
 	c->rows[c->n_rows++] = (struct counts_row){offset, count, who, event};
-	return 0;
 }
 
 static int by_place(const void *a, const void *b)
@@ -244,77 +210,48 @@ void counts_sort(struct counts *c)
 		else
 			c->rows[used++] = c->rows[i];
 	}
-	/* array_room() goes by the number of rows. */
+	/* xarray_room() goes by the number of rows. */
 	if (used < c->n_rows) {
 		size_t room = 1;
-		struct counts_row *smaller;
 
 		while (room < used)
 			room *= 2;
-		smaller = reallocarray(c->rows, room, sizeof(*c->rows));
-		c->rows = smaller ? smaller : c->rows;
+		c->rows = xreallocarray(c->rows, room, sizeof(*c->rows));
 	}
 	c->n_rows = used;
 }
 
-/* The indices in @c of what @from names. */
-static int translate(struct counts *c, const struct counts *from, uint32_t *who, uint32_t *events)
+void counts_append(struct counts *c, const struct counts *from)
 {
-	for (size_t i = 0; i < from->n_who; i++) {
-		int at =
+	/* The indices in @c of what @from names. */
+	_cleanup_free_ uint32_t *who = xcalloc(from->n_who, sizeof(*who)),
+				*events = xcalloc(from->n_events, sizeof(*events));
+
+	for (size_t i = 0; i < from->n_who; i++)
+		who[i] =
 			counts_who(c, from->who[i].process, from->who[i].cgroup, from->who[i].host);
-
-		if (at < 0)
-			return at;
-		who[i] = (uint32_t)at;
-	}
-	for (size_t i = 0; i < from->n_events; i++) {
-		int at = counts_event(c, from->events[i].name, from->events[i].every);
-
-		if (at < 0)
-			return at;
-		events[i] = (uint32_t)at;
-	}
-	return 0;
-}
-
-int counts_append(struct counts *c, const struct counts *from)
-{
-	_cleanup_free_ uint32_t *who = calloc(from->n_who + 1, sizeof(*who)),
-				*events = calloc(from->n_events + 1, sizeof(*events));
-	size_t before = c->n_rows;
-	int r = who && events ? translate(c, from, who, events) : -ENOMEM;
-
-	for (size_t i = 0; r == 0 && i < from->n_rows; i++) {
+	for (size_t i = 0; i < from->n_events; i++)
+		events[i] = counts_event(c, from->events[i].name, from->events[i].every);
+	for (size_t i = 0; i < from->n_rows; i++) {
 		const struct counts_row *row = &from->rows[i];
 
-		r = counts_add(c, row->offset, who[row->who], events[row->event], row->count);
+		counts_add(c, row->offset, who[row->who], events[row->event], row->count);
 	}
-	if (r < 0)
-		c->n_rows = before;
-	return r;
 }
 
-int counts_merge(struct counts *c, const struct counts *from)
+void counts_merge(struct counts *c, const struct counts *from)
 {
-	int r = counts_append(c, from);
-
-	if (r == 0)
-		counts_sort(c);
-	return r;
+	counts_append(c, from);
+	counts_sort(c);
 }
 
-int counts_forget_who(struct counts *c)
+void counts_forget_who(struct counts *c)
 {
 	free_who(c);
-	if (counts_who(c, "", "", "") < 0) {
-		c->n_rows = 0;
-		return -ENOMEM;
-	}
+	(void)counts_who(c, "", "", "");
 	for (size_t i = 0; i < c->n_rows; i++)
 		c->rows[i].who = 0;
 	counts_sort(c);
-	return 0;
 }
 
 struct weighed {
@@ -337,43 +274,36 @@ static int by_weight(const void *a, const void *b)
 }
 
 /* Adds to @to who is left of @all, which are sorted; @ret_map has their indices by the old ones. */
-static int keep_heaviest(struct counts *to, const struct weighed *all, size_t n, uint32_t *ret_map)
+static void keep_heaviest(struct counts *to, const struct weighed *all, size_t n,
+			  uint32_t *ret_map)
 {
 	for (size_t i = 0, of_host = 0; i < n; i++) {
 		const struct counts_who *w = all[i].who;
-		int at;
 
 		of_host = i && strcmp(all[i - 1].who->host, w->host) == 0 ? of_host + 1 : 0;
-		at = of_host < COUNTS_MOST_WHO - 1 ? counts_who(to, w->process, w->cgroup, w->host)
-						   : counts_who(to, "[other]", "", w->host);
-		if (at < 0)
-			return at;
-		ret_map[all[i].index] = (uint32_t)at;
+		ret_map[all[i].index] =
+			of_host < COUNTS_MOST_WHO - 1
+				? counts_who(to, w->process, w->cgroup, w->host)
+				: counts_who(to, "[other]", "", w->host);
 	}
-	return 0;
 }
 
-int counts_bound_who(struct counts *c)
+void counts_bound_who(struct counts *c)
 {
 	_cleanup_free_ struct weighed *all = NULL;
 	_cleanup_free_ uint32_t *map = NULL;
 	struct counts left = {0};
 
 	if (c->n_who <= COUNTS_MOST_WHO)
-		return 0;
-	all = calloc(c->n_who, sizeof(*all));
-	map = calloc(c->n_who, sizeof(*map));
-	if (!all || !map)
-		return -ENOMEM;
+		return;
+	all = xcalloc(c->n_who, sizeof(*all));
+	map = xcalloc(c->n_who, sizeof(*map));
 	for (uint32_t i = 0; i < c->n_who; i++)
 		all[i] = (struct weighed){.who = &c->who[i], .index = i};
 	for (size_t i = 0; i < c->n_rows; i++)
 		add_count(&all[c->rows[i].who].samples, c->rows[i].count);
 	qsort(all, c->n_who, sizeof(*all), by_weight);
-	if (keep_heaviest(&left, all, c->n_who, map) < 0) {
-		free_who(&left);
-		return -ENOMEM;
-	}
+	keep_heaviest(&left, all, c->n_who, map);
 	free_who(c);
 	c->who = left.who;
 	c->n_who = left.n_who;
@@ -381,5 +311,4 @@ int counts_bound_who(struct counts *c)
 	for (size_t i = 0; i < c->n_rows; i++)
 		c->rows[i].who = map[c->rows[i].who];
 	counts_sort(c);
-	return 0;
 }

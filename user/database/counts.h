@@ -83,33 +83,32 @@ struct counts {
 };
 
 void counts_free(struct counts *c); /* what it owns */
-/* Their indices; they are added if they are not there. Strings are copied. -ENOMEM. */
-int counts_who(struct counts *c, const char *process, const char *cgroup, const char *host);
-int counts_event(struct counts *c, const char *name, uint64_t every);
-/* -ENOMEM. Rows need not be in order before counts_sort. */
-int counts_add(struct counts *c, uint64_t offset, uint32_t who, uint32_t event, uint64_t count);
+/* Their indices; they are added if they are not there. Strings are copied. */
+uint32_t counts_who(struct counts *c, const char *process, const char *cgroup, const char *host);
+uint32_t counts_event(struct counts *c, const char *name, uint64_t every);
+/* Rows need not be in order before counts_sort. */
+void counts_add(struct counts *c, uint64_t offset, uint32_t who, uint32_t event, uint64_t count);
 void counts_sort(struct counts *c);
-/* Adds the rows of @from to @c, without sorting. The images may be called differently. -ENOMEM: @c
- * is as it was, but for names. */
-int counts_append(struct counts *c, const struct counts *from);
+/* Adds the rows of @from to @c, without sorting. The images may be called differently. */
+void counts_append(struct counts *c, const struct counts *from);
 /* The same, and sorts. */
-int counts_merge(struct counts *c, const struct counts *from);
-/* Takes out whose the rows were: all are of one nameless process then, and sorted. -ENOMEM. */
-int counts_forget_who(struct counts *c);
+void counts_merge(struct counts *c, const struct counts *from);
+/* Takes out whose the rows were: all are of one nameless process then, and sorted. */
+void counts_forget_who(struct counts *c);
 /* Where there are more than COUNTS_MOST_WHO processes of a host, those with the fewest samples
- * become one, which is called "[other]"; then it is sorted. -ENOMEM: it is as it was. */
-int counts_bound_who(struct counts *c);
+ * become one, which is called "[other]"; then it is sorted. */
+void counts_bound_who(struct counts *c);
 /* Of all rows together. */
 uint64_t counts_samples(const struct counts *c);
 /* Files of one owner and build, or the same file, unchanged, if it has no build id; of the kernel,
  * the same part. */
 int counts_same_image(const struct counts_image *a, const struct counts_image *b);
-/* Copies all strings. -ENOMEM: nothing is left to free. */
-int counts_copy_image(struct counts_image *ret, const struct counts_image *from);
+/* Copies all strings. */
+void counts_copy_image(struct counts_image *ret, const struct counts_image *from);
 
-/* The bytes of a file: a line that says what it is, a checksum, the body (counts.proto). *ret is
- * the caller's (free). -ENOMEM. */
-int counts_encode(const struct counts *c, unsigned char **ret, size_t *ret_n);
-/* Trusts nothing. -EINVAL with @e saying what is wrong, -ENOMEM; *ret is the caller's (counts_free)
- * only if 0. */
+/* The bytes of a file: a line that says what it is, a checksum, the body (counts.proto). They are
+ * the caller's (free). */
+unsigned char *counts_encode(const struct counts *c, size_t *ret_n);
+/* Trusts nothing. -EINVAL with @e saying what is wrong; *ret is the caller's (counts_free) only if
+ * 0. */
 int counts_decode(const unsigned char *bytes, size_t n, struct counts *ret, struct error *e);

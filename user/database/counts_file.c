@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "database/counts.h"
 
-#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "counts.pb-c.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <string.h>
 #include <zlib.h>
@@ -39,23 +40,20 @@ static void outgoing_free(struct outgoing *o)
 	free(o->file.counts);
 }
 
-static int fill(struct outgoing *o, const struct counts *c)
+static void fill(struct outgoing *o, const struct counts *c)
 {
-	size_t n = c->n_rows, room = n + 1; /* calloc() of nothing may be NULL */
+	size_t n = c->n_rows;
 
 	counts__file__init(&o->file);
 	counts__image__init(&o->image);
-	o->who = calloc(c->n_who + 1, sizeof(*o->who));
-	o->who_at = (Counts__Who **)calloc(c->n_who + 1, sizeof(*o->who_at));
-	o->events = calloc(c->n_events + 1, sizeof(*o->events));
-	o->events_at = (Counts__Event **)calloc(c->n_events + 1, sizeof(*o->events_at));
-	o->file.offset_steps = calloc(room, sizeof(*o->file.offset_steps));
-	o->file.who_of = calloc(room, sizeof(*o->file.who_of));
-	o->file.event_of = calloc(room, sizeof(*o->file.event_of));
-	o->file.counts = calloc(room, sizeof(*o->file.counts));
-	if (!o->who || !o->who_at || !o->events || !o->events_at || !o->file.offset_steps ||
-	    !o->file.who_of || !o->file.event_of || !o->file.counts)
-		return -ENOMEM;
+	o->who = xcalloc(c->n_who, sizeof(*o->who));
+	o->who_at = (Counts__Who **)xcalloc(c->n_who, sizeof(*o->who_at));
+	o->events = xcalloc(c->n_events, sizeof(*o->events));
+	o->events_at = (Counts__Event **)xcalloc(c->n_events, sizeof(*o->events_at));
+	o->file.offset_steps = xcalloc(n, sizeof(*o->file.offset_steps));
+	o->file.who_of = xcalloc(n, sizeof(*o->file.who_of));
+	o->file.event_of = xcalloc(n, sizeof(*o->file.event_of));
+	o->file.counts = xcalloc(n, sizeof(*o->file.counts));
 	o->file.begin_s = c->begin_s;
 	o->file.seconds = c->seconds;
 	o->image.kind = c->image.kind;
@@ -90,39 +88,34 @@ static int fill(struct outgoing *o, const struct counts *c)
 	o->file.events = o->events_at;
 	o->file.n_events = c->n_events;
 	o->file.n_offset_steps = o->file.n_who_of = o->file.n_event_of = o->file.n_counts = n;
-	return 0;
 }
 
-int counts_encode(const struct counts *c, unsigned char **ret, size_t *ret_n)
+unsigned char *counts_encode(const struct counts *c, size_t *ret_n)
 {
 	_cleanup_(outgoing_free) struct outgoing o = {0};
 	unsigned char *bytes;
 	uint32_t sum;
 	size_t n;
 
-	if (fill(&o, c) < 0)
-		return -ENOMEM;
+	fill(&o, c);
 	n = counts__file__get_packed_size(&o.file);
-	bytes = malloc(HEAD + n);
-	if (!bytes)
-		return -ENOMEM;
+	bytes = xcalloc(1, HEAD + n);
 	memcpy(bytes, magic, MAGIC);
 	(void)counts__file__pack(&o.file, bytes + HEAD);
 	sum = checksum(bytes + HEAD, n);
 	for (size_t i = 0; i < 4; i++)
 		bytes[MAGIC + i] = (unsigned char)(sum >> (8 * i));
-	*ret = bytes;
 	*ret_n = HEAD + n;
-	return 0;
+	return bytes;
 }
 
 static int take_names(struct counts *c, const Counts__File *f)
 {
 	for (size_t i = 0; i < f->n_who; i++)
-		if (counts_who(c, f->who[i]->process, f->who[i]->cgroup, f->who[i]->host) != (int)i)
+		if (counts_who(c, f->who[i]->process, f->who[i]->cgroup, f->who[i]->host) != i)
 			return -EINVAL;
 	for (size_t i = 0; i < f->n_events; i++)
-		if (counts_event(c, f->events[i]->name, f->events[i]->every) != (int)i)
+		if (counts_event(c, f->events[i]->name, f->events[i]->every) != i)
 			return -EINVAL;
 	return 0;
 }
@@ -143,8 +136,7 @@ static bool take_rows(struct counts *c, const Counts__File *f)
 		if (last && last->offset == offset &&
 		    (who < last->who || (who == last->who && event <= last->event)))
 			return false;
-		if (counts_add(c, offset, who, event, f->counts[i]) < 0)
-			return false;
+		counts_add(c, offset, who, event, f->counts[i]);
 	}
 	return true;
 }
@@ -173,8 +165,7 @@ static int take(struct counts *c, const Counts__File *f)
 				  .inode = f->image->inode,
 				  .changed_ns = f->image->changed_ns,
 				  .owner = f->image->owner};
-	if (counts_copy_image(&c->image, &i) < 0)
-		return -ENOMEM;
+	counts_copy_image(&c->image, &i);
 	c->begin_s = f->begin_s;
 	c->seconds = f->seconds;
 	if (take_names(c, f) < 0 || !take_rows(c, f))
@@ -201,7 +192,7 @@ int counts_decode(const unsigned char *bytes, size_t n, struct counts *ret, stru
 		counts__file__free_unpacked(f, NULL);
 	if (r < 0) {
 		counts_free(&c);
-		return fail(e, -r, r == -ENOMEM ? "out of memory" : "what it says makes no sense");
+		return fail(e, -r, "what it says makes no sense");
 	}
 	*ret = c;
 	return 0;

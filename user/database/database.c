@@ -23,19 +23,17 @@ void database_left_out(struct database *d, const char *epoch, const char *name, 
 	_cleanup_free_ char *path = NULL, *text = NULL;
 
 	d->left_out++;
-	if (asprintf(&path, "%s/%s%s%s", d->path, epoch ? epoch : "", epoch ? "/" : "", name) < 0) {
-		path = NULL;
-		return;
-	}
+	path = xasprintf("%s/%s%s%s", d->path, epoch ? epoch : "", epoch ? "/" : "", name);
 	for (size_t i = 0; i < d->n_said; i++)
 		if (strcmp(d->said[i], path) == 0)
 			return;
-	if (d->n_said == MOST_SAID || array_room(d->said, d->n_said) < 0)
+	if (d->n_said == MOST_SAID)
 		return;
-	if (d->say && d->n_said == MOST_SAID - 1)
-		d->say("more is left out, and not named", d->arg);
-	else if (d->say && asprintf(&text, "'%s' is left out: %s", path, why) >= 0)
+	text = d->n_said == MOST_SAID - 1 ? xstrdup("more is left out, and not named")
+					  : xasprintf("'%s' is left out: %s", path, why);
+	if (d->say)
 		d->say(text, d->arg);
+	xarray_room(d->said, d->n_said);
 	d->said[d->n_said++] = TAKE_PTR(path);
 }
 
@@ -66,19 +64,16 @@ static int is_marked(struct database *d, bool *ret, struct error *e)
 static int open_directory(const char *path, database_say say, void *arg, struct database **ret,
 			  struct error *e)
 {
-	struct database *d = calloc(1, sizeof(*d));
+	struct database *d = xcalloc(1, sizeof(*d));
 
-	if (!d)
-		return fail(e, ENOMEM, "out of memory");
 	d->lock_fd = -1;
 	d->group = (gid_t)-1;
 	d->say = say;
 	d->arg = arg;
-	d->path = strdup(path);
+	d->path = xstrdup(path);
 	d->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (!d->path || d->fd < 0) {
-		int r = d->path ? fail(e, errno, "cannot open the database '%s': %m", path)
-				: fail(e, ENOMEM, "out of memory");
+	if (d->fd < 0) {
+		int r = fail(e, errno, "cannot open the database '%s': %m", path);
 
 		database_close(d);
 		return r;

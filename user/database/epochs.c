@@ -132,7 +132,7 @@ int epochs_list(struct database *d, struct database_epoch **ret, size_t *ret_n, 
 	_cleanup_free_ struct database_epoch *found = NULL;
 	struct dirent **all = NULL;
 	size_t n = 0;
-	int listed = scandirat(d->fd, ".", &all, epoch_any, NULL), r = 0;
+	int listed = scandirat(d->fd, ".", &all, epoch_any, NULL);
 
 	*ret = NULL;
 	*ret_n = *ret_all = 0;
@@ -145,12 +145,12 @@ int epochs_list(struct database *d, struct database_epoch **ret, size_t *ret_n, 
 
 		if (epoch_parse(name, &x)) {
 			if (fstatat(d->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-			    !S_ISDIR(st.st_mode))
+			    !S_ISDIR(st.st_mode)) {
 				database_left_out(d, NULL, name, "it is no directory");
-			else if (array_room(found, n) < 0)
-				r = -ENOMEM;
-			else
+			} else {
+				xarray_room(found, n);
 				found[n++] = x;
+			}
 		} else if (strcmp(name, DATABASE_MARK) != 0 &&
 			   strncmp(name, DATABASE_ASIDE, strlen(DATABASE_ASIDE)) != 0) {
 			database_left_out(d, NULL, name, "it is no epoch");
@@ -158,8 +158,6 @@ int epochs_list(struct database *d, struct database_epoch **ret, size_t *ret_n, 
 		free(all[i]);
 	}
 	free((void *)all);
-	if (r < 0)
-		return fail(e, ENOMEM, "out of memory");
 	if (n)
 		qsort(found, n, sizeof(*found), by_time);
 	*ret_n = without_replaced(found, n);

@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/open_file.h"
 
 #include <dirent.h>
@@ -28,9 +29,7 @@ static int read_bytes(int fd, unsigned char **ret, size_t *ret_n)
 		return -errno;
 	if (st.st_size > LARGEST_BYTES)
 		return -EFBIG;
-	bytes = malloc((size_t)st.st_size + 1);
-	if (!bytes)
-		return -ENOMEM;
+	bytes = xcalloc(1, (size_t)st.st_size);
 	while (n < (size_t)st.st_size) {
 		ssize_t got = read(fd, bytes + n, (size_t)st.st_size - n);
 
@@ -143,17 +142,13 @@ static int add_to_file(struct database *d, int epoch_fd, const char *epoch, cons
 		if (r == -EINVAL || r == -ENOENT ||
 		    (r == 0 && !counts_same_image(&old.image, &c->image)))
 			return -EXDEV;
-		if (r == 0)
-			r = counts_merge(&old, c);
-		if (r == 0 && counts_samples(&old) > COUNTS_MOST_SAMPLES)
-			return -EAGAIN;
-		if (r == 0)
-			r = counts_bound_who(&old);
-		if (r == 0)
-			r = counts_encode(&old, &merged, &n);
 		if (r < 0)
 			return r;
-		bytes = merged;
+		counts_merge(&old, c);
+		if (counts_samples(&old) > COUNTS_MOST_SAMPLES)
+			return -EAGAIN;
+		counts_bound_who(&old);
+		bytes = merged = counts_encode(&old, &n);
 	}
 	/* What says how the rest was counted always has room. */
 	r = c->image.kind == COUNTS_SAMPLER || c->image.kind == COUNTS_OTHER
@@ -173,12 +168,11 @@ int database_add_to(struct database *d, int epoch_fd, const char *epoch, struct 
 	char name[NAME_MAX + 1] = "";
 	size_t n = 0;
 	unsigned int others = 0;
-	int r = counts_bound_who(c);
+	int r;
 
-	if (r == 0)
-		r = counts_encode(c, &bytes, &n);
-	if (r == 0 && n > LARGEST_BYTES)
-		r = -EFBIG;
+	counts_bound_who(c);
+	bytes = counts_encode(c, &n);
+	r = n > LARGEST_BYTES ? -EFBIG : 0;
 	for (int turn = 0; r == 0 && turn < MOST_NAMES; turn++) {
 		struct stat st = {.st_size = -1};
 

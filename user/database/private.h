@@ -92,7 +92,7 @@ static inline uint64_t database_cost(int64_t size)
 int budget_take(struct database *d, int epoch_fd, const char *epoch, uint32_t owner, int64_t before,
 		int64_t size);
 /* What a file of an image is called: by its build id, else by a hash of what distinguishes it; with
- * its owner, and the number @turn if that is not 0. -ENOMEM. */
+ * its owner, and the number @turn if that is not 0. -ENOMEM: it cannot be hashed. */
 int file_name(const struct counts_image *i, int turn, char *ret, size_t size);
 /* The owner that such a name says. */
 uint32_t file_name_owner(const char *name);

@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/memory.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -39,8 +40,7 @@ static int free_name(struct database *d, const char *epoch, const char *base, ch
 		(void)snprintf(name, sizeof(name), "%.200s%s" DATABASE_PROFILE, base, number);
 		if (faccessat(fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 			continue;
-		if (asprintf(ret, "%s/%s/%s", d->path, epoch, name) < 0)
-			return fail(e, ENOMEM, "out of memory");
+		*ret = xasprintf("%s/%s/%s", d->path, epoch, name);
 		return 0;
 	}
 	return fail(e, EEXIST, "'%s/%s' has too many profiles of one time", d->path, epoch);
@@ -82,12 +82,10 @@ static int each_of(struct database *d, const char *epoch,
 			r == 0 ? database_open_file(d, fd, epoch, all[i]->d_name) : -1;
 		_cleanup_free_ char *path = NULL;
 
-		if (file >= 0 && asprintf(&path, "%s/%s/%s", d->path, epoch, all[i]->d_name) < 0) {
-			path = NULL;
-			r = fail(e, ENOMEM, "out of memory");
-		}
-		if (path)
+		if (file >= 0) {
+			path = xasprintf("%s/%s/%s", d->path, epoch, all[i]->d_name);
 			r = cb(file, path, arg);
+		}
 		free(all[i]);
 	}
 	free((void *)all);
@@ -124,14 +122,12 @@ static int copy_bytes(int from, int to)
 
 int database_add_profile(struct database *d, int fd, const char *path, struct error *e)
 {
-	_cleanup_free_ char *copy = strdup(path), *to = NULL;
+	_cleanup_free_ char *copy = xstrdup(path), *to = NULL;
 	_cleanup_close_ int out = -1;
 	struct database_epoch epoch;
 	char *base, *directory, name[EPOCH_NAME];
 	int r;
 
-	if (!copy)
-		return fail(e, ENOMEM, "out of memory");
 	base = strrchr(copy, '/');
 	if (!base)
 		return fail(e, EINVAL, "'%s' is in no epoch", path);

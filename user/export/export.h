@@ -11,7 +11,7 @@
 /* Chrome's trace events (JSON), for Perfetto and chrome://tracing: each experiment with its line
  * and speedup, and over time the visits per second of each point, the delay that the program has
  * taken and the load out of scope. Experiments of files that do not say when they began are left
- * out. -ENODATA: all of them; -ENOMEM; negative errno. */
+ * out. -ENODATA: all of them; negative errno. */
 int export_trace(FILE *out, const struct profile *p);
 /* What is known of a line, or a kind of wait: the share of its time in the chains of events that
  * led to visits of a point, 0..1. */

@@ -2,6 +2,7 @@
 #include "export/export.h"
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/waits.h"
 #include "base/utf8.h"
 #include "profile.pb-c.h"
@@ -41,7 +42,7 @@ struct message {
 
 static void message_free(struct message *m)
 {
-	for (size_t i = 0; m->strings && i < m->n_strings; i++)
+	for (size_t i = 0; i < m->n_strings; i++)
 		free(m->strings[i]);
 	free(m->entries);
 	free(m->samples);
@@ -53,12 +54,11 @@ static void message_free(struct message *m)
 /* The index of a copy. Room is there for all. */
 static int64_t add_string(struct message *m, const char *s, size_t n)
 {
-	_cleanup_free_ char *cut = strndup(s, n);
+	char *cut = xstrndup(s, n);
 
 	/* Tools that print it need not know that a name can steer a terminal. */
-	if (cut)
-		utf8_make_printable(cut, true);
-	m->strings[m->n_strings] = TAKE_PTR(cut);
+	utf8_make_printable(cut, true);
+	m->strings[m->n_strings] = cut;
 	return (int64_t)m->n_strings++;
 }
 
@@ -132,22 +132,18 @@ static const struct export_slope *slope_at(const struct export_slope *slopes, si
 	return NULL;
 }
 
-/* -ENOMEM. */
-static int fill(struct message *m, const struct profile *p, const struct export_slope *slopes,
-		size_t n_slopes)
+static void fill(struct message *m, const struct profile *p, const struct export_slope *slopes,
+		 size_t n_slopes)
 {
 	size_t room = p->n_samples + n_slopes;
-	_cleanup_free_ const char **functions = calloc(p->n_samples + 1, sizeof(*functions));
+	_cleanup_free_ const char **functions = xcalloc(p->n_samples, sizeof(*functions));
 
 	m->n_values = n_slopes ? VALUES : VALUES - 1;
-	m->entries = calloc(room, sizeof(*m->entries));
-	m->samples = calloc(room, sizeof(*m->samples));
-	m->locations = calloc(room, sizeof(*m->locations));
-	m->functions = calloc(room, sizeof(*m->functions));
-	m->strings = calloc(1 + N_FIXED + 2 * room, sizeof(*m->strings));
-	if (!functions || !m->entries || !m->samples || !m->locations || !m->functions ||
-	    !m->strings)
-		return -ENOMEM;
+	m->entries = xcalloc(room, sizeof(*m->entries));
+	m->samples = xcalloc(room, sizeof(*m->samples));
+	m->locations = xcalloc(room, sizeof(*m->locations));
+	m->functions = xcalloc(room, sizeof(*m->functions));
+	m->strings = xcalloc(1 + N_FIXED + 2 * room, sizeof(*m->strings));
 	find_functions(p, functions);
 	(void)add_string(m, "", 0);
 	for (size_t i = 0; i < N_FIXED; i++)
@@ -164,10 +160,6 @@ static int fill(struct message *m, const struct profile *p, const struct export_
 		if (!profile_find_samples(p, s.location))
 			fill_entry(m, &s, NULL, critical_of(p, &slopes[i]));
 	}
-	for (size_t i = 0; i < m->n_strings; i++)
-		if (!m->strings[i])
-			return -ENOMEM;
-	return 0;
 }
 
 static int write_compressed(FILE *out, const uint8_t *data, size_t size)
@@ -182,12 +174,12 @@ static int write_compressed(FILE *out, const uint8_t *data, size_t size)
 			 Z_DEFAULT_STRATEGY) != Z_OK)
 		return -ENOMEM;
 	room = deflateBound(&z, size);
-	packed = malloc(room);
+	packed = xcalloc(1, room);
 	z.next_in = (Bytef *)data;
 	z.avail_in = (uInt)size;
 	z.next_out = packed;
 	z.avail_out = (uInt)room;
-	r = packed && size <= UINT32_MAX && deflate(&z, Z_FINISH) == Z_STREAM_END ? 0 : -ENOMEM;
+	r = size <= UINT32_MAX && deflate(&z, Z_FINISH) == Z_STREAM_END ? 0 : -ENOMEM;
 	if (r == 0 && fwrite(packed, 1, z.total_out, out) != z.total_out)
 		r = -EIO;
 	(void)deflateEnd(&z);
@@ -201,13 +193,10 @@ int export_pprof(FILE *out, const struct profile *p, const struct export_slope *
 	Pprof__Profile all = PPROF__PROFILE__INIT;
 	Pprof__ValueType types[VALUES], *type_at[VALUES];
 	_cleanup_free_ uint8_t *data = NULL;
-	int r;
 
 	if (!p->n_samples)
 		return -ENODATA;
-	r = fill(&m, p, slopes, n_slopes);
-	if (r < 0)
-		return r;
+	fill(&m, p, slopes, n_slopes);
 	for (size_t i = 0; i < VALUES; i++) {
 		pprof__value_type__init(&types[i]);
 		types[i].type = 1 + (i == 0 ? SAMPLES : i == 1 ? CPU : CRITICAL);
@@ -226,28 +215,23 @@ int export_pprof(FILE *out, const struct profile *p, const struct export_slope *
 	all.duration_nanos = (int64_t)p->runtime_ns;
 	all.period_type = &types[1];
 	all.period = p->n_runs ? (int64_t)p->runs[0].period_ns : 0;
-	data = malloc(pprof__profile__get_packed_size(&all));
-	return data ? write_compressed(out, data, pprof__profile__pack(&all, data)) : -ENOMEM;
+	data = xcalloc(1, pprof__profile__get_packed_size(&all));
+	return write_compressed(out, data, pprof__profile__pack(&all, data));
 }
 
 int export_shares_pprof(FILE *out, const struct shares *s)
 {
-	struct profile_samples *samples = calloc(s->n + 1, sizeof(*samples));
+	_cleanup_free_ struct profile_samples *samples = xcalloc(s->n, sizeof(*samples));
 	struct profile_startup run = {.time = s->from_s * 1000000000};
 	struct profile p = {.runs = &run,
 			    .n_runs = 1,
 			    .samples = samples,
 			    .n_samples = s->n,
 			    .runtime_ns = (s->to_s - s->from_s) * 1000000000};
-	int r;
 
-	if (!samples)
-		return -ENOMEM;
 	for (size_t i = 0; i < s->n; i++)
 		samples[i] = (struct profile_samples){.location = s->all[i].name,
 						      .count = s->all[i].samples,
 						      .ns = (uint64_t)s->all[i].amount};
-	r = export_pprof(out, &p, NULL, 0);
-	free(samples);
-	return r;
+	return export_pprof(out, &p, NULL, 0);
 }

@@ -2,6 +2,7 @@
 #include "export/rows.h"
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/utf8.h"
 
 #include <inttypes.h>
@@ -11,11 +12,10 @@
 static void put_json(FILE *out, const char *s)
 {
 	_cleanup_free_ char *clean = utf8_clean(s, strlen(s));
-	struct json_object *o = json_object_new_string(clean ? clean : "");
+	struct json_object *o = or_out_of_memory(json_object_new_string(clean));
 
-	utf8_put_json(out, o ? json_object_to_json_string_ext(
-				       o, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE)
-			     : "\"\"");
+	utf8_put_json(out, json_object_to_json_string_ext(
+				   o, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
 	json_object_put(o);
 }
 

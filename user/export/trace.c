@@ -2,6 +2,7 @@
 #include "export/export.h"
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/utf8.h"
 
 #include <errno.h>
@@ -17,7 +18,7 @@ static struct json_object *text_of(const char *s)
 {
 	_cleanup_free_ char *clean = utf8_clean(s ? s : "", strlen(s ? s : ""));
 
-	return clean ? json_object_new_string(clean) : NULL;
+	return json_object_new_string(clean);
 }
 
 /* Microseconds since the run's first experiment. */
@@ -61,11 +62,10 @@ static struct json_object *arguments(struct json_object *to)
 static void put_run(FILE *out, const struct profile_startup *s, size_t run, bool *some)
 {
 	struct json_object *o = event("M", "process_name", run, 0);
-	_cleanup_free_ char *name = NULL;
+	_cleanup_free_ char *name =
+		xasprintf("run %zu: %s on %s", run + 1, s->command ? s->command : "?",
+			  s->host ? s->host : "?");
 
-	if (asprintf(&name, "run %zu: %s on %s", run + 1, s->command ? s->command : "?",
-		     s->host ? s->host : "?") < 0)
-		name = NULL;
 	(void)json_object_object_add(arguments(o), "name", text_of(name));
 	put(out, o, some);
 }
@@ -82,12 +82,10 @@ static void put_counter(FILE *out, const char *name, size_t run, double ts, doub
 static void put_experiment(FILE *out, const struct profile_run_experiment *x, double ts,
 			   double delayed_ms, bool *some)
 {
-	_cleanup_free_ char *name = NULL, *counter = NULL;
-	struct json_object *o, *args;
+	_cleanup_free_ char *name =
+		xasprintf("%s %.0f %%", x->x.selected, 100 * x->x.speedup);
+	struct json_object *o = event("X", name, x->run, ts), *args;
 
-	if (asprintf(&name, "%s %.0f %%", x->x.selected, 100 * x->x.speedup) < 0)
-		name = NULL;
-	o = event("X", name, x->run, ts);
 	(void)json_object_object_add(o, "dur", json_object_new_double(us(x->x.elapsed)));
 	args = arguments(o);
 	(void)json_object_object_add(args, "line", text_of(x->x.selected));
@@ -99,24 +97,20 @@ static void put_experiment(FILE *out, const struct profile_run_experiment *x, do
 	put_counter(out, "waiting behind other programs, %", x->run, ts, 100 * x->x.foreign, some);
 	for (size_t i = 0; i < x->n_points; i++) {
 		const struct profile_point *p = &x->points[i];
+		_cleanup_free_ char *counter = xasprintf("%s per second", p->name);
 		double visits =
 			p->kind == PROFILE_LATENCY ? (double)p->departures : (double)p->delta;
 
-		if (asprintf(&counter, "%s per second", p->name) < 0)
-			counter = NULL;
 		put_counter(out, counter, x->run, ts, 1e9 * visits / (double)x->x.elapsed, some);
-		free(TAKE_PTR(counter));
 	}
 }
 
 int export_trace(FILE *out, const struct profile *p)
 {
-	_cleanup_free_ uint64_t *first = calloc(p->n_runs + 1, sizeof(*first));
-	_cleanup_free_ double *delayed_ms = calloc(p->n_runs + 1, sizeof(*delayed_ms));
+	_cleanup_free_ uint64_t *first = xcalloc(p->n_runs, sizeof(*first));
+	_cleanup_free_ double *delayed_ms = xcalloc(p->n_runs, sizeof(*delayed_ms));
 	bool some = false, known = false;
 
-	if (!first || !delayed_ms)
-		return -ENOMEM;
 	for (size_t i = 0; i < p->n_experiments; i++)
 		known |= p->experiments[i].x.began && p->experiments[i].x.elapsed;
 	if (!known)

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "profile/addresses.h"
 
-#include "base/cleanup.h"
+#include "base/memory.h"
 #include "profile/merge.h"
 #include "profile/record.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,37 +15,31 @@
 #define PAIR_ROOM 40
 
 /* Takes over @counts. */
-static int add_record(struct profile *p, const struct profile_addresses *of, char *counts)
+static void add_record(struct profile *p, const struct profile_addresses *of, char *counts)
 {
-	struct profile_addresses copy = {.path = strdup(of->path),
-					 .build = of->build ? strdup(of->build) : NULL,
-					 .inode = of->inode,
-					 .changed_ns = of->changed_ns,
-					 .counts = counts};
+	const struct profile_addresses copy = {.path = xstrdup(of->path),
+					       .build = of->build ? xstrdup(of->build) : NULL,
+					       .inode = of->inode,
+					       .changed_ns = of->changed_ns,
+					       .counts = counts};
 
-	if (copy.path && (copy.build || !of->build) && counts &&
-	    profile_move_addresses(p, &copy, 1) == 0)
-		return 0;
-	fields_free(&addresses_fields, &copy);
-	return -ENOMEM;
+	profile_move_addresses(p, &copy, 1);
 }
 
-int profile_addresses_add(struct profile *p, const struct profile_addresses *of,
-			  const struct profile_place *places, size_t n)
+void profile_addresses_add(struct profile *p, const struct profile_addresses *of,
+			   const struct profile_place *places, size_t n)
 {
 	char text[MOST_TEXT + 1];
 	size_t used = 0;
-	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%" PRIx64 ":%" PRIu64,
 					 used ? " " : "", places[i].offset, places[i].count);
 		if (i + 1 < n && used + PAIR_ROOM < sizeof(text))
 			continue;
-		r = add_record(p, of, strndup(text, used));
+		add_record(p, of, xstrndup(text, used));
 		used = 0;
 	}
-	return r;
 }
 
 int profile_addresses_each(const struct profile_addresses *a,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What a latency point measured, as part of its record. */
+#include "base/memory.h"
 #include "profile/record.h"
 #include "shared/histogram.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 void profile_latency_free(struct profile_latency *l)
 {
@@ -16,17 +16,12 @@ void profile_latency_free(struct profile_latency *l)
 
 struct profile_latency *profile_latency_copy(const struct profile_latency *l)
 {
-	struct profile_latency *copy = l ? malloc(sizeof(*copy)) : NULL;
+	struct profile_latency *copy;
 
-	if (!copy)
+	if (!l)
 		return NULL;
-	*copy = *l;
-	copy->buckets = calloc(l->n_buckets ? l->n_buckets : 1, sizeof(*copy->buckets));
-	if (!copy->buckets) {
-		free(copy);
-		return NULL;
-	}
-	memcpy(copy->buckets, l->buckets, l->n_buckets * sizeof(*copy->buckets));
+	copy = xmemdup(l, 1, sizeof(*l));
+	copy->buckets = xmemdup(l->buckets, l->n_buckets, sizeof(*l->buckets));
 	return copy;
 }
 
@@ -63,22 +58,15 @@ static int parse_buckets(const struct source *src, struct profile_latency *l)
 	return r;
 }
 
-int latency_parse(const struct source *src, struct profile_latency **ret)
+struct profile_latency *latency_parse(const struct source *src)
 {
-	struct profile_latency *l = calloc(1, sizeof(*l));
-	int r;
+	struct profile_latency *l = xcalloc(1, sizeof(*l));
 
-	if (!l)
-		return -ENOMEM;
-	r = parse_buckets(src, l);
-	if (r == 0)
-		r = source_fill(src, &latency_measured_fields, l);
-	if (r < 0) {
+	if (parse_buckets(src, l) < 0 || source_fill(src, &latency_measured_fields, l) < 0) {
 		profile_latency_free(l);
-		return r == -ENOMEM ? r : -ENOENT;
+		return NULL;
 	}
 	if (l->n_buckets)
 		qsort(l->buckets, l->n_buckets, sizeof(*l->buckets), by_bucket);
-	*ret = l;
-	return 0;
+	return l;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "profile/merge.h"
 
+#include "base/memory.h"
 #include "profile/record.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,36 +70,26 @@ const struct profile_samples *profile_find_samples(const struct profile *p, cons
 			    : NULL;
 }
 
-/* Room for @more elements after the @n that there are. */
-static int grow(void *list, size_t n, size_t more, size_t size)
+/* @more elements come after the *n that there are. */
+static void move(void *list_ptr, size_t *n, const void *from, size_t more, size_t size)
 {
-	void *grown;
+	void **list = list_ptr;
 
 	if (more == 0)
-		return 0;
-	grown = reallocarray(*(void **)list, n + more, size);
-	if (!grown)
-		return -ENOMEM;
-	*(void **)list = grown;
-	return 0;
+		return;
+	*list = xreallocarray(*list, *n + more, size);
+	memcpy((char *)*list + *n * size, from, more * size);
+	*n += more;
 }
 
-int profile_move_samples(struct profile *p, const struct profile_samples *s, size_t n)
+void profile_move_samples(struct profile *p, const struct profile_samples *s, size_t n)
 {
-	if (grow(&p->samples, p->n_samples, n, sizeof(*s)) < 0)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++)
-		p->samples[p->n_samples++] = s[i];
-	return 0;
+	move(&p->samples, &p->n_samples, s, n, sizeof(*s));
 }
 
-int profile_move_addresses(struct profile *p, const struct profile_addresses *a, size_t n)
+void profile_move_addresses(struct profile *p, const struct profile_addresses *a, size_t n)
 {
-	if (grow(&p->addresses, p->n_addresses, n, sizeof(*a)) < 0)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++)
-		p->addresses[p->n_addresses++] = a[i];
-	return 0;
+	move(&p->addresses, &p->n_addresses, a, n, sizeof(*a));
 }
 
 void profile_clear_addresses(struct profile *p)
@@ -120,26 +110,20 @@ void profile_clear_samples(struct profile *p)
 	p->n_samples = 0;
 }
 
-int profile_set_samples(struct profile *p, const struct profile_samples *s, size_t n)
+void profile_set_samples(struct profile *p, const struct profile_samples *s, size_t n)
 {
 	profile_clear_samples(p);
-	p->samples = calloc(n + 1, sizeof(*p->samples));
-	for (size_t i = 0; p->samples && i < n; i++) {
-		struct profile_samples *to = &p->samples[p->n_samples++];
+	p->samples = xmemdup(s, n, sizeof(*s));
+	p->n_samples = n;
+	for (size_t i = 0; i < n; i++) {
+		struct profile_samples *to = &p->samples[i];
 
-		*to = s[i];
-		to->location = strdup(s[i].location);
-		to->inlined = s[i].inlined ? strdup(s[i].inlined) : NULL;
-		to->source = s[i].source ? strdup(s[i].source) : NULL;
-		to->function = s[i].function ? strdup(s[i].function) : NULL;
-		if (!to->location || (s[i].inlined && !to->inlined) ||
-		    (s[i].source && !to->source) || (s[i].function && !to->function)) {
-			profile_clear_samples(p);
-			break;
-		}
+		to->location = xstrdup(s[i].location);
+		to->inlined = s[i].inlined ? xstrdup(s[i].inlined) : NULL;
+		to->source = s[i].source ? xstrdup(s[i].source) : NULL;
+		to->function = s[i].function ? xstrdup(s[i].function) : NULL;
 	}
 	profile_add_up_samples(p);
-	return p->samples ? 0 : -ENOMEM;
 }
 
 static void add_machine(struct profile_machine *m, const struct profile_machine *more)
@@ -174,25 +158,16 @@ double profile_machine_share(uint64_t ns, uint64_t of_ns)
 	return ns < of_ns ? (double)ns / (double)of_ns : 1;
 }
 
-int profile_append(struct profile *into, struct profile *from)
+void profile_append(struct profile *into, struct profile *from)
 {
-	if (grow(&into->runs, into->n_runs, from->n_runs, sizeof(*into->runs)) < 0 ||
-	    grow(&into->experiments, into->n_experiments, from->n_experiments,
-		 sizeof(*into->experiments)) < 0 ||
-	    grow(&into->slopes, into->n_slopes, from->n_slopes, sizeof(*into->slopes)) < 0 ||
-	    grow(&into->addresses, into->n_addresses, from->n_addresses, sizeof(*into->addresses)) <
-		    0 ||
-	    profile_move_samples(into, from->samples, from->n_samples) < 0)
-		return -ENOMEM;
-	(void)profile_move_addresses(into, from->addresses, from->n_addresses); /* there is room */
-	for (size_t i = 0; i < from->n_experiments; i++) {
+	for (size_t i = 0; i < from->n_experiments; i++)
 		from->experiments[i].run += into->n_runs;
-		into->experiments[into->n_experiments++] = from->experiments[i];
-	}
-	for (size_t i = 0; i < from->n_slopes; i++)
-		into->slopes[into->n_slopes++] = from->slopes[i];
-	for (size_t i = 0; i < from->n_runs; i++)
-		into->runs[into->n_runs++] = from->runs[i];
+	move(&into->experiments, &into->n_experiments, from->experiments, from->n_experiments,
+	     sizeof(*from->experiments));
+	move(&into->runs, &into->n_runs, from->runs, from->n_runs, sizeof(*from->runs));
+	move(&into->slopes, &into->n_slopes, from->slopes, from->n_slopes, sizeof(*from->slopes));
+	profile_move_samples(into, from->samples, from->n_samples);
+	profile_move_addresses(into, from->addresses, from->n_addresses);
 	profile_add_count(&into->runtime_ns, from->runtime_ns);
 	profile_add_count(&into->sampled, from->sampled);
 	profile_add_count(&into->unattributed, from->unattributed);
@@ -209,14 +184,10 @@ int profile_append(struct profile *into, struct profile *from)
 	free(from->samples);
 	free(from->addresses);
 	*from = (struct profile){0};
-	return 0;
 }
 
-int profile_merge(struct profile *into, struct profile *from)
+void profile_merge(struct profile *into, struct profile *from)
 {
-	int r = profile_append(into, from);
-
-	if (r == 0)
-		profile_add_up_samples(into);
-	return r;
+	profile_append(into, from);
+	profile_add_up_samples(into);
 }

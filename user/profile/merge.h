@@ -5,22 +5,22 @@
 #include "profile/reader.h"
 
 /* Moves everything of @from behind what @into has; samples of one location are added up. @from is
- * empty then. -ENOMEM: both are as they were. */
-int profile_merge(struct profile *into, struct profile *from);
+ * empty then. */
+void profile_merge(struct profile *into, struct profile *from);
 /* The same, but samples are not added up: for many, with profile_add_up_samples after the last. */
-int profile_append(struct profile *into, struct profile *from);
+void profile_append(struct profile *into, struct profile *from);
 
 /* Samples of one location become one, and they come into their order. */
 void profile_add_up_samples(struct profile *p);
 
 /* What @p has instead of its samples: copies of those at @s, whose locations are different ones.
- * -ENOMEM: it has none. */
-int profile_set_samples(struct profile *p, const struct profile_samples *s, size_t n);
+ */
+void profile_set_samples(struct profile *p, const struct profile_samples *s, size_t n);
 void profile_clear_samples(struct profile *p);
 void profile_clear_addresses(struct profile *p);
 
 /* The rest is internal to the package. A file says what it likes: sums end at UINT64_MAX. */
 void profile_add_count(uint64_t *to, uint64_t more);
-/* Moves @n samples to the end of @p's, not added up. -ENOMEM leaves both as they were. */
-int profile_move_samples(struct profile *p, const struct profile_samples *s, size_t n);
-int profile_move_addresses(struct profile *p, const struct profile_addresses *a, size_t n);
+/* Moves @n samples to the end of @p's, not added up. */
+void profile_move_samples(struct profile *p, const struct profile_samples *s, size_t n);
+void profile_move_addresses(struct profile *p, const struct profile_addresses *a, size_t n);

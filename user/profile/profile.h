@@ -91,7 +91,7 @@ struct profile_latency {
 };
 
 void profile_latency_free(struct profile_latency *l); /* NULL is allowed */
-/* NULL: out of memory, or @l is NULL. */
+/* NULL: @l is NULL. */
 struct profile_latency *profile_latency_copy(const struct profile_latency *l);
 
 enum profile_point_kind { PROFILE_THROUGHPUT, PROFILE_LATENCY };

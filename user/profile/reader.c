@@ -43,20 +43,15 @@ struct parser {
 	size_t bad;	       /* bytes that are no records */
 };
 
-/* Appends @item to an array of any type that has *n, at most @max. -E2BIG, -ENOMEM: it is
- * unchanged. */
+/* Appends @item to an array of any type that has *n, at most @max. -E2BIG: it is unchanged. */
 static int append(void *array_ptr, size_t *n, const void *item, size_t size, size_t max)
 {
 	void **array = array_ptr;
-	void *bigger;
 
 	if (*n >= max)
 		return -E2BIG;
-	bigger = array_grown(*array, *n, size);
-	if (!bigger)
-		return -ENOMEM;
-	*array = bigger;
-	memcpy((char *)bigger + (*n)++ * size, item, size);
+	*array = or_out_of_memory(array_grown(*array, *n, size));
+	memcpy((char *)*array + (*n)++ * size, item, size);
 	return 0;
 }
 
@@ -76,21 +71,15 @@ static void clear_log(struct parser *ps)
 }
 
 /* The current run is over: its last log is what counts. */
-static int end_run(struct parser *ps)
+static void end_run(struct parser *ps)
 {
 	uint64_t sampled = ps->log_time.samples;
-	int r;
 
 	for (size_t i = 0; !ps->log_time.samples && i < ps->n_log; i++)
 		profile_add_count(&sampled, ps->log[i].count);
-	r = profile_move_samples(&ps->p, ps->log, ps->n_log);
-	if (r)
-		return r;
-	ps->n_log = 0; /* they have moved */
-	r = profile_move_addresses(&ps->p, ps->log_addresses, ps->n_log_addresses);
-	if (r)
-		return r;
-	ps->n_log_addresses = 0;
+	profile_move_samples(&ps->p, ps->log, ps->n_log);
+	profile_move_addresses(&ps->p, ps->log_addresses, ps->n_log_addresses);
+	ps->n_log = ps->n_log_addresses = 0; /* they have moved */
 	ps->kept += ps->log_kept;
 	clear_log(ps);
 	profile_add_count(&ps->p.runtime_ns, ps->log_time.time);
@@ -100,15 +89,13 @@ static int end_run(struct parser *ps)
 	profile_add_count(&ps->p.cut_short, ps->log_time.cut_short);
 	profile_machine_add_run(&ps->p.machine, &ps->log_time);
 	ps->log_time = (struct profile_runtime){0};
-	return 0;
 }
 
 static int add_run(struct parser *ps, const struct profile_startup *s)
 {
-	int r = end_run(ps);
-
+	end_run(ps);
 	ps->in_experiment = false;
-	return r ? r : append(&ps->p.runs, &ps->p.n_runs, s, sizeof(*s), MAX_RUNS);
+	return append(&ps->p.runs, &ps->p.n_runs, s, sizeof(*s), MAX_RUNS);
 }
 
 static int add_experiment(struct parser *ps, const struct profile_experiment *x)
@@ -266,15 +253,14 @@ static void parser_free(struct parser *ps)
 {
 	clear_log(ps);
 	profile_free(&ps->p);
-	if (ps->tok)
-		json_tokener_free(ps->tok);
+	json_tokener_free(ps->tok);
 }
 
 /* What was read becomes part of @p, unless @r says that reading failed. */
 static int finish(struct parser *ps, int r, struct profile *p, const char *name, struct error *e)
 {
 	if (!r)
-		r = end_run(ps);
+		end_run(ps);
 	if (ps->good == 0 && (!r || r == -EFBIG))
 		r = fail(e, EINVAL, "'%s' is not a profile: no line of it is a profile record",
 			 name);
@@ -288,24 +274,20 @@ static int finish(struct parser *ps, int r, struct profile *p, const char *name,
 			   MAX_BAD >> 20);
 	if (!r) {
 		ps->p.kept = ps->kept;
-		r = profile_merge(p, &ps->p);
+		profile_merge(p, &ps->p);
 	}
-	if (r == -ENOMEM)
-		(void)fail(e, ENOMEM, "cannot read '%s': out of memory", name);
 	return r;
 }
 
 int profile_read_buffer(struct profile *p, const char *data, size_t size, const char *name,
 			struct error *e)
 {
-	_cleanup_(parser_free) struct parser ps = {.tok = json_tokener_new()};
+	_cleanup_(parser_free) struct parser ps = {.tok = or_out_of_memory(json_tokener_new())};
 	size_t used;
-	int r;
 
 	if (size == 0)
 		return fail(e, EINVAL, "'%s' is empty: nothing was recorded in it", name);
-	r = ps.tok ? parse_lines(&ps, data, size, true, &used) : -ENOMEM;
-	return finish(&ps, r, p, name, e);
+	return finish(&ps, parse_lines(&ps, data, size, true, &used), p, name, e);
 }
 
 /* Room for the longest line, and for reading on. */
@@ -337,14 +319,14 @@ static int parse_file(struct parser *ps, int fd, char *data, bool *ret_empty)
 
 int profile_read_fd(struct profile *p, int fd, const char *path, struct error *e)
 {
-	_cleanup_free_ char *data = malloc(ROOM);
-	_cleanup_(parser_free) struct parser ps = {.tok = json_tokener_new()};
-	bool empty = false;
-	int r = data && ps.tok ? parse_file(&ps, fd, data, &empty) : -ENOMEM;
+	_cleanup_free_ char *data = xcalloc(1, ROOM);
+	_cleanup_(parser_free) struct parser ps = {.tok = or_out_of_memory(json_tokener_new())};
+	bool empty;
+	int r = parse_file(&ps, fd, data, &empty);
 
 	if (!r && empty)
 		return fail(e, EINVAL, "'%s' is empty: nothing was recorded in it", path);
-	if (r && r != -E2BIG && r != -EFBIG && r != -ENOMEM)
+	if (r && r != -E2BIG && r != -EFBIG)
 		(void)fail(e, -r, "cannot read '%s': %s", path, strerror(-r));
 	return finish(&ps, r, p, path, e);
 }
@@ -395,63 +377,51 @@ static bool is_line(const char *name)
 	return colon && colon[1] && strspn(colon + 1, "0123456789") == strlen(colon + 1);
 }
 
-static int rename_one(char **name, char *(*rename)(const char *line, void *arg), void *arg)
+static void rename_one(char **name, char *(*rename)(const char *line, void *arg), void *arg)
 {
 	char *new;
 
 	if (!is_line(*name))
-		return 0;
+		return;
 	new = rename(*name, arg);
-	if (!new)
-		return -ENOMEM;
 	free(*name);
 	*name = new;
-	return 0;
 }
 
 /* Each line in a text of numbers and lines: inlined copies, places of slopes. */
-static int rename_words(char **text, char *(*rename)(const char *line, void *arg), void *arg)
+static void rename_words(char **text, char *(*rename)(const char *line, void *arg), void *arg)
 {
 	char *out = NULL;
 	size_t size = 0;
-	FILE *f = open_memstream(&out, &size);
-	int r = f ? 0 : -ENOMEM;
+	FILE *f = xopen_memstream(&out, &size);
 
-	for (const char *from = *text; r == 0 && *from;) {
+	for (const char *from = *text; *from;) {
 		size_t n = strcspn(from, "\t\n");
-		_cleanup_free_ char *word = strndup(from, n);
+		_cleanup_free_ char *word = xstrndup(from, n);
 
-		r = word ? rename_one(&word, rename, arg) : -ENOMEM;
-		if (r == 0)
-			(void)fwrite(word, 1, strlen(word), f);
+		rename_one(&word, rename, arg);
+		(void)fwrite(word, 1, strlen(word), f);
 		from += n;
-		if (r == 0 && *from)
+		if (*from)
 			(void)fputc(*from++, f);
 	}
-	if (f && fclose(f) != 0)
-		r = -ENOMEM;
-	if (r < 0) {
-		free(out);
-		return r;
-	}
+	if (fclose(f) != 0)
+		out_of_memory();
 	free(*text);
 	*text = out;
-	return 0;
 }
 
-int profile_rename_lines(struct profile *p, char *(*rename)(const char *line, void *arg), void *arg)
+void profile_rename_lines(struct profile *p, char *(*rename)(const char *line, void *arg),
+			  void *arg)
 {
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < p->n_experiments; i++)
-		r = rename_one(&p->experiments[i].x.selected, rename, arg);
-	for (size_t i = 0; r == 0 && i < p->n_samples; i++) {
-		r = rename_one(&p->samples[i].location, rename, arg);
-		if (r == 0 && p->samples[i].inlined)
-			r = rename_words(&p->samples[i].inlined, rename, arg);
+	for (size_t i = 0; i < p->n_experiments; i++)
+		rename_one(&p->experiments[i].x.selected, rename, arg);
+	for (size_t i = 0; i < p->n_samples; i++) {
+		rename_one(&p->samples[i].location, rename, arg);
+		if (p->samples[i].inlined)
+			rename_words(&p->samples[i].inlined, rename, arg);
 	}
-	for (size_t i = 0; r == 0 && i < p->n_slopes; i++)
-		r = rename_words(&p->slopes[i].places, rename, arg);
+	for (size_t i = 0; i < p->n_slopes; i++)
+		rename_words(&p->slopes[i].places, rename, arg);
 	profile_add_up_samples(p);
-	return r;
 }

@@ -59,10 +59,9 @@ extern size_t profile_most_kept;
 int profile_read_buffer(struct profile *p, const char *data, size_t size, const char *name,
 			struct error *e);
 /* Renames lines: @rename gets each "<file>:<line>" once and returns its new name, which is the
- * profile's (free), or NULL when memory ran out. Samples of lines that then have one name are added
- * up. -ENOMEM: some have their old names. */
-int profile_rename_lines(struct profile *p, char *(*rename)(const char *line, void *arg),
-			 void *arg);
+ * profile's (free). Samples of lines that then have one name are added up. */
+void profile_rename_lines(struct profile *p, char *(*rename)(const char *line, void *arg),
+			  void *arg);
 /* The samples of a location, or NULL. */
 const struct profile_samples *profile_find_samples(const struct profile *p, const char *location);
 void profile_free(struct profile *p); /* frees the contents, not @p */

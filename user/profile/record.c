@@ -36,11 +36,9 @@ static int parse_throughput(const struct source *src, struct record *ret)
 
 static int parse_latency(const struct source *src, struct record *ret)
 {
-	int r;
-
 	ret->point.kind = PROFILE_LATENCY;
-	r = latency_parse(src, &ret->point.latency);
-	return r == -ENOMEM ? r : 0;
+	ret->point.latency = latency_parse(src);
+	return 0;
 }
 
 static int parse_runtime(const struct source *src, struct record *ret)

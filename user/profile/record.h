@@ -57,7 +57,7 @@ struct source {
 	size_t n_pairs;
 };
 
-/* Takes a line without its newline apart. -EINVAL: neither form; -ENOMEM. */
+/* Takes a line without its newline apart. -EINVAL: neither form. */
 int source_parse(struct json_tokener *tok, const char *line, size_t len, struct source *ret);
 /* The same with the members of the object under @key; -ENOENT if there is none. */
 int source_child(const struct source *src, const char *key, struct source *ret);
@@ -65,16 +65,16 @@ void source_free(struct source *src);
 
 /* True if the record's type is @type; '_' and '-' are one (Coz had both). */
 bool source_is(const struct source *src, const char *type);
-/* Fills @record's fields from the source. -EINVAL: one is malformed, or required and missing;
- * -ENOMEM. What was filled in is the caller's to free either way. */
+/* Fills @record's fields from the source. -EINVAL: one is malformed, or required and missing. What
+ * was filled in is the caller's to free either way. */
 int source_fill(const struct source *src, const struct field_table *t, void *record);
 /* The members of the object under @key, whose names are numbers below @limit without leading zeros;
- * zero counts are left out. *ret is the caller's. -ENOENT: there is none; -EINVAL, -ENOMEM. */
+ * zero counts are left out. *ret is the caller's. -ENOENT: there is none; -EINVAL. */
 int source_counts(const struct source *src, const char *key, uint32_t limit,
 		  struct profile_bucket **ret, size_t *ret_n);
-/* What the record of a latency point holds beside its counters (latency.c). -ENOENT: nothing that
- * is well-formed; -ENOMEM. */
-int latency_parse(const struct source *src, struct profile_latency **ret);
+/* What the record of a latency point holds beside its counters (latency.c); the caller's. NULL:
+ * nothing that is well-formed. */
+struct profile_latency *latency_parse(const struct source *src);
 
 enum record_type {
 	RECORD_IGNORED,
@@ -101,7 +101,7 @@ struct record {
 	};
 };
 
-/* Decodes a line without its newline. -EINVAL: no record; -ENOMEM. */
+/* Decodes a line without its newline. -EINVAL: no record. */
 int record_parse(struct json_tokener *tok, const char *line, size_t len, struct record *ret);
 /* Bytes that are kept of it, about: with what its strings and lists take, and what the allocator
  * adds. */

@@ -2,25 +2,25 @@
 #include "profile/render.h"
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/utf8.h"
 #include "profile/record.h"
 #include "shared/histogram.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <json-c/json.h>
 #include <math.h>
 #include <string.h>
 
-int buffer_open(struct buffer *b)
+void buffer_open(struct buffer *b)
 {
-	b->out = open_memstream(&b->data, &b->size);
-	return b->out ? 0 : -ENOMEM;
+	b->out = xopen_memstream(&b->data, &b->size);
 }
 
-int buffer_flush(struct buffer *b)
+void buffer_flush(struct buffer *b)
 {
-	return fflush(b->out) || ferror(b->out) || b->failed ? -ENOMEM : 0;
+	if (fflush(b->out) || ferror(b->out))
+		out_of_memory();
 }
 
 void buffer_free(struct buffer *b)
@@ -47,24 +47,20 @@ static void format_share(char text[32], double value)
 			*c = '.'; /* the locale's decimal point; JSON has one only */
 }
 
-/* Adds a member; on failure the record is dropped by the caller, which looks at @b->failed. */
-static void add(struct buffer *b, struct json_object *o, const char *key, struct json_object *value)
+static void add(struct json_object *o, const char *key, struct json_object *value)
 {
-	if (value && json_object_object_add(o, key, value) == 0)
-		return;
-	json_object_put(value);
-	b->failed = true;
+	if (!value || json_object_object_add(o, key, value) != 0)
+		out_of_memory();
 }
 
-static void add_string(struct buffer *b, struct json_object *o, const char *key, const char *value)
+static void add_string(struct json_object *o, const char *key, const char *value)
 {
 	_cleanup_free_ char *clean = utf8_clean(value, SOURCE_MAX_STRING);
 
-	add(b, o, key, clean ? json_object_new_string(clean) : NULL);
+	add(o, key, json_object_new_string(clean));
 }
 
-static void add_fields(struct buffer *b, struct json_object *o, const struct field_table *t,
-		       const void *record)
+static void add_fields(struct json_object *o, const struct field_table *t, const void *record)
 {
 	for (size_t i = 0; i < t->n; i++) {
 		const struct field *f = &t->fields[i];
@@ -76,17 +72,17 @@ static void add_fields(struct buffer *b, struct json_object *o, const struct fie
 		case FIELD_STRING:
 			s = *(char *const *)at;
 			if (s || f->required)
-				add_string(b, o, f->key, s ? s : "");
+				add_string(o, f->key, s ? s : "");
 			break;
 		case FIELD_U64:
-			add(b, o, f->key, json_object_new_uint64(*(const uint64_t *)at));
+			add(o, f->key, json_object_new_uint64(*(const uint64_t *)at));
 			break;
 		case FIELD_I64:
-			add(b, o, f->key, json_object_new_int64(*(const int64_t *)at));
+			add(o, f->key, json_object_new_int64(*(const int64_t *)at));
 			break;
 		case FIELD_SHARE:
 			format_share(share, *(const double *)at);
-			add(b, o, f->key, json_object_new_double_s(*(const double *)at, share));
+			add(o, f->key, json_object_new_double_s(*(const double *)at, share));
 			break;
 		}
 	}
@@ -98,10 +94,6 @@ static void text_value(struct buffer *b, const char *key, const char *value)
 {
 	_cleanup_free_ char *clean = utf8_clean(value ? value : "", SOURCE_MAX_STRING);
 
-	if (!clean) {
-		b->failed = true;
-		return;
-	}
 	for (char *c = clean; *c; c++)
 		if (*c == '\t' || *c == '\n' || *c == '\r')
 			*c = ' ';
@@ -150,7 +142,7 @@ static void text_record(struct buffer *b, const char *type, const struct field_t
 }
 
 /* Begins a record with the fields of @t. NULL: nothing can be added to it, since that is all of it
- * in the text form, or there is no memory. */
+ * in the text form. */
 static struct json_object *begin(struct buffer *b, enum profile_format format, const char *type,
 				 const struct field_table *t, const void *record)
 {
@@ -160,13 +152,9 @@ static struct json_object *begin(struct buffer *b, enum profile_format format, c
 		text_record(b, type, t, record);
 		return NULL;
 	}
-	o = json_object_new_object();
-	if (!o) {
-		b->failed = true;
-		return NULL;
-	}
-	add(b, o, "type", json_object_new_string(type));
-	add_fields(b, o, t, record);
+	o = or_out_of_memory(json_object_new_object());
+	add(o, "type", json_object_new_string(type));
+	add_fields(o, t, record);
 	return o;
 }
 
@@ -176,14 +164,12 @@ static void end(struct buffer *b, struct json_object *o)
 
 	if (!o)
 		return;
-	s = b->failed ? NULL
-		      : json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN |
-								  JSON_C_TO_STRING_NOSLASHESCAPE);
-	if (s) {
-		utf8_put_json(b->out, s);
-		(void)fputc('\n', b->out);
-	}
-	b->failed = !s;
+	s = json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN |
+						      JSON_C_TO_STRING_NOSLASHESCAPE);
+	if (!s)
+		out_of_memory();
+	utf8_put_json(b->out, s);
+	(void)fputc('\n', b->out);
 	json_object_put(o);
 }
 
@@ -193,10 +179,9 @@ void render_startup(struct buffer *b, enum profile_format format, const struct p
 
 	if (!o)
 		return;
-	ours = json_object_new_object();
-	if (ours)
-		add_fields(b, ours, &startup_fields, s);
-	add(b, o, "cozbpf", ours);
+	ours = or_out_of_memory(json_object_new_object());
+	add_fields(ours, &startup_fields, s);
+	add(o, "cozbpf", ours);
 	end(b, o);
 }
 
@@ -206,29 +191,29 @@ void render_experiment(struct buffer *b, enum profile_format format,
 	end(b, begin(b, format, "experiment", &experiment_fields, x));
 }
 
-static void add_throughput(struct buffer *b, struct json_object *o, const struct profile_point *p)
+static void add_throughput(struct json_object *o, const struct profile_point *p)
 {
 	if (p->timed && p->delta >= 2)
-		add_fields(b, o, &throughput_timing_fields, p);
+		add_fields(o, &throughput_timing_fields, p);
 	if (p->timed && p->timed_visits < p->delta)
-		add_fields(b, o, &throughput_part_fields, p);
+		add_fields(o, &throughput_part_fields, p);
 	if (p->settled_delta)
-		add_fields(b, o, &throughput_settled_fields, p);
+		add_fields(o, &throughput_settled_fields, p);
 	if (p->cost_ns)
-		add_fields(b, o, &throughput_cost_fields, p);
+		add_fields(o, &throughput_cost_fields, p);
 }
 
-static void add_latency(struct buffer *b, struct json_object *o, const struct profile_latency *l)
+static void add_latency(struct json_object *o, const struct profile_latency *l)
 {
-	struct json_object *histogram = json_object_new_object();
+	struct json_object *histogram = or_out_of_memory(json_object_new_object());
 	char bucket[16];
 
-	add_fields(b, o, &latency_measured_fields, l);
-	for (size_t i = 0; histogram && i < l->n_buckets; i++) {
+	add_fields(o, &latency_measured_fields, l);
+	for (size_t i = 0; i < l->n_buckets; i++) {
 		(void)snprintf(bucket, sizeof(bucket), "%" PRIu32, l->buckets[i].bucket);
-		add(b, histogram, bucket, json_object_new_uint64(l->buckets[i].count));
+		add(histogram, bucket, json_object_new_uint64(l->buckets[i].count));
 	}
-	add(b, o, HISTOGRAM_KEY, histogram);
+	add(o, HISTOGRAM_KEY, histogram);
 }
 
 void render_point(struct buffer *b, enum profile_format format, const struct profile_point *p)
@@ -239,9 +224,9 @@ void render_point(struct buffer *b, enum profile_format format, const struct pro
 			: begin(b, format, "throughput-point", &throughput_fields, p);
 
 	if (o && !latency)
-		add_throughput(b, o, p);
+		add_throughput(o, p);
 	else if (o && p->latency)
-		add_latency(b, o, p->latency);
+		add_latency(o, p->latency);
 	end(b, o);
 }
 
@@ -250,9 +235,9 @@ void render_runtime(struct buffer *b, enum profile_format format, const struct p
 	struct json_object *o = begin(b, format, "runtime", &runtime_fields, t);
 
 	if (o && (t->too_deep || t->cut_short))
-		add_fields(b, o, &chains_fields, t);
+		add_fields(o, &chains_fields, t);
 	if (o && t->machine_ns)
-		add_fields(b, o, &machine_fields, t);
+		add_fields(o, &machine_fields, t);
 	end(b, o);
 }
 

@@ -4,20 +4,16 @@
 
 #include "profile/writer.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 
 struct buffer {
 	FILE *out;
 	char *data; /* what is in it, after buffer_flush */
 	size_t size;
-	bool failed; /* there was no memory */
 };
 
-/* -ENOMEM: then nothing may be appended. */
-int buffer_open(struct buffer *b);
-/* -ENOMEM: also if something did not get in. */
-int buffer_flush(struct buffer *b);
+void buffer_open(struct buffer *b);
+void buffer_flush(struct buffer *b);
 void buffer_free(struct buffer *b);
 
 void render_startup(struct buffer *b, enum profile_format format, const struct profile_startup *s);

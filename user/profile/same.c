@@ -2,6 +2,7 @@
 #include "profile/same.h"
 
 #include "base/error.h"
+#include "base/memory.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -88,36 +89,32 @@ static bool as_before(const struct profile *p, size_t i)
 	return true;
 }
 
-/* All points of all experiments, in order; NULL: out of memory. */
+/* All points of all experiments, in order. */
 static const struct profile_point **sorted_points(const struct profile *p, size_t *ret_n)
 {
-	const struct profile_point **all = NULL;
+	const struct profile_point **all;
 	size_t n = 0;
 
 	for (size_t i = 0; i < p->n_experiments; i++)
 		n += as_before(p, i) ? 0 : p->experiments[i].n_points;
-	all = (const struct profile_point **)calloc(n + 1, sizeof(*all));
+	all = (const struct profile_point **)xcalloc(n, sizeof(*all));
 	*ret_n = n;
 	n = 0;
-	for (size_t i = 0; all && i < p->n_experiments; i++)
+	for (size_t i = 0; i < p->n_experiments; i++)
 		for (size_t j = 0, end = as_before(p, i) ? 0 : p->experiments[i].n_points; j < end;
 		     j++)
 			all[n++] = &p->experiments[i].points[j];
-	if (all)
-		qsort((void *)all, n, sizeof(*all), by_name);
+	qsort((void *)all, n, sizeof(*all), by_name);
 	return all;
 }
 
 /* A point of @a's that @b does not have; NULL: none. All experiments of a run have the same points,
- * so those of one tell. -ENOMEM. */
-static int lacking(const struct profile *a, const struct profile *b,
-		   const struct profile_point **ret)
+ * so those of one tell. */
+static const struct profile_point *lacking(const struct profile *a, const struct profile *b)
 {
 	size_t n;
 	const struct profile_point **all = sorted_points(b, &n), *point = NULL;
 
-	if (!all)
-		return -ENOMEM;
 	for (size_t i = 0; i < a->n_experiments && !point; i++) {
 		if (i && a->experiments[i].run == a->experiments[i - 1].run)
 			continue;
@@ -129,8 +126,7 @@ static int lacking(const struct profile *a, const struct profile *b,
 		}
 	}
 	free((void *)all);
-	*ret = point;
-	return 0;
+	return point;
 }
 
 int profile_check_same(const struct profile *a, const char *a_name, const struct profile *b,
@@ -142,7 +138,7 @@ int profile_check_same(const struct profile *a, const char *a_name, const struct
 	} keys[] = {{build, "of another build of the program (build id"},
 		    {granularity, "of another granularity (it is"},
 		    {attribution, "of another attribution (it is"}};
-	const struct profile_point *point = NULL;
+	const struct profile_point *point;
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
 		const char *x = NULL, *y = other_value(a, b, keys[i].value, &x);
@@ -153,13 +149,11 @@ int profile_check_same(const struct profile *a, const char *a_name, const struct
 	}
 	if (!a->n_experiments || !b->n_experiments)
 		return 0;
-	if (lacking(a, b, &point) < 0)
-		return fail(e, ENOMEM, "out of memory");
+	point = lacking(a, b);
 	if (point)
 		return fail(e, EINVAL, "'%s' has no point '%s', which '%s' has", b_name,
 			    point->name, a_name);
-	if (lacking(b, a, &point) < 0)
-		return fail(e, ENOMEM, "out of memory");
+	point = lacking(b, a);
 	if (point)
 		return fail(e, EINVAL, "'%s' has no point '%s', which '%s' has", a_name,
 			    point->name, b_name);

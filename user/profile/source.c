@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "profile/record.h"
 
+#include "base/memory.h"
+
 #include <errno.h>
 #include <json-c/json.h>
 #include <math.h>
@@ -220,9 +222,7 @@ int source_counts(const struct source *src, const char *key, uint32_t limit,
 	most = (size_t)json_object_object_length(o);
 	if (most > limit) /* then not all of them can be below it */
 		return -EINVAL;
-	list = calloc(most + 1, sizeof(*list));
-	if (!list)
-		return -ENOMEM;
+	list = xcalloc(most, sizeof(*list));
 	json_object_object_foreach(o, name, value)
 	{
 		if (bucket_of(name, limit, &list[n].bucket) < 0 ||
@@ -255,8 +255,8 @@ static int get_string(const struct source *src, const char *key, char **ret)
 	if (text.n > SOURCE_MAX_STRING || memchr(text.s, '\0', text.n))
 		return -EINVAL;
 	free(*ret); /* a table may be filled twice */
-	*ret = strndup(text.s, text.n);
-	return *ret ? 0 : -ENOMEM;
+	*ret = xstrndup(text.s, text.n);
+	return 0;
 }
 
 /* -EINVAL: out of the field's range. */

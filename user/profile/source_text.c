@@ -2,10 +2,10 @@
 #include "profile/source_text.h"
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/open_file.h"
 #include "base/utf8.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -48,8 +48,8 @@ static char *read_all(int fd, size_t *ret)
 
 	if (fstat(fd, &st) || st.st_size <= 0 || (unsigned long)st.st_size > FILE_TEXT_MAX)
 		return NULL;
-	bytes = malloc((size_t)st.st_size);
-	for (ssize_t got; bytes && n < (size_t)st.st_size; n += (size_t)got) {
+	bytes = xcalloc(1, (size_t)st.st_size);
+	for (ssize_t got; n < (size_t)st.st_size; n += (size_t)got) {
 		got = read(fd, bytes + n, (size_t)st.st_size - n);
 		if (got <= 0)
 			break;
@@ -58,36 +58,29 @@ static char *read_all(int fd, size_t *ret)
 	return bytes;
 }
 
-static int load(struct text *t, const char *name, source_opener open, const struct file_rights *as)
+static void load(struct text *t, const char *name, source_opener open, const struct file_rights *as)
 {
 	_cleanup_close_ int fd = -1;
 
 	if (t->name && !strcmp(t->name, name))
-		return 0;
+		return;
 	text_free(t);
-	*t = (struct text){.name = strdup(name)};
-	if (!t->name)
-		return -ENOMEM;
+	*t = (struct text){.name = xstrdup(name)};
 	/* One that is relative would be looked for wherever we are. */
 	fd = *name == '/' ? open(name, as) : -1;
 	if (fd >= 0)
 		t->bytes = read_all(fd, &t->size);
-	return 0;
 }
 
-/* The lines around @line, each as "NUMBER\tTEXT\n". *ret is NULL if the file is not as long.
- * -ENOMEM. */
-static int excerpt(const struct text *t, unsigned long line, char **ret)
+/* The lines around @line, each as "NUMBER\tTEXT\n". NULL: the file is not as long. */
+static char *excerpt(const struct text *t, unsigned long line)
 {
 	const char *at = t->bytes, *end = t->bytes + t->size;
-	char *text = NULL;
+	char *text = NULL, *ret;
 	size_t size;
 	bool seen = false;
-	FILE *f = open_memstream(&text, &size);
+	FILE *f = xopen_memstream(&text, &size);
 
-	*ret = NULL;
-	if (!f)
-		return -ENOMEM;
 	for (unsigned long n = 1; at < end && n <= line + AROUND; n++) {
 		const char *stop = memchr(at, '\n', (size_t)(end - at));
 		size_t length = (size_t)((stop ? stop : end) - at);
@@ -101,19 +94,11 @@ static int excerpt(const struct text *t, unsigned long line, char **ret)
 		}
 		at = stop ? stop + 1 : end;
 	}
-	if (fclose(f) != 0) {
-		free(text);
-		return -ENOMEM;
-	}
-	if (seen) {
-		*ret = utf8_clean(text, PROFILE_MAX_SOURCE);
-		if (!*ret) {
-			free(text);
-			return -ENOMEM;
-		}
-	}
+	if (fclose(f) != 0)
+		out_of_memory();
+	ret = seen ? utf8_clean(text, PROFILE_MAX_SOURCE) : NULL;
 	free(text);
-	return 0;
+	return ret;
 }
 
 static void mark(const struct profile *p, const char *location, bool *marks)
@@ -125,9 +110,9 @@ static void mark(const struct profile *p, const char *location, bool *marks)
 }
 
 /* Those that have a slope. */
-static int mark_places(const struct profile *p, const struct profile_slopes *s, bool *marks)
+static void mark_places(const struct profile *p, const struct profile_slopes *s, bool *marks)
 {
-	_cleanup_free_ char *text = strdup(s->places);
+	_cleanup_free_ char *text = xstrdup(s->places);
 
 	for (char *next = text, *line; (line = strsep(&next, "\n"));) {
 		char *name = strchr(line, '\t');
@@ -135,33 +120,30 @@ static int mark_places(const struct profile *p, const struct profile_slopes *s, 
 		if (name && *line != '0')
 			mark(p, name + 1, marks);
 	}
-	return text ? 0 : -ENOMEM;
 }
 
-int profile_take_sources(struct profile *p, source_opener open, const struct file_rights *as)
+void profile_take_sources(struct profile *p, source_opener open, const struct file_rights *as)
 {
-	_cleanup_free_ bool *tried = calloc(p->n_samples + 1, sizeof(*tried));
+	_cleanup_free_ bool *tried = xcalloc(p->n_samples, sizeof(*tried));
 	_cleanup_(text_free) struct text t = {0};
-	int r = tried ? 0 : -ENOMEM;
 
-	for (size_t i = 0; r == 0 && i < p->n_experiments; i++)
+	for (size_t i = 0; i < p->n_experiments; i++)
 		mark(p, p->experiments[i].x.selected, tried);
-	for (size_t i = 0; r == 0 && i < p->n_slopes; i++)
-		r = mark_places(p, &p->slopes[i], tried);
-	for (size_t i = 0; r == 0 && i < p->n_samples; i++) {
+	for (size_t i = 0; i < p->n_slopes; i++)
+		mark_places(p, &p->slopes[i], tried);
+	for (size_t i = 0; i < p->n_samples; i++) {
 		struct profile_samples *s = &p->samples[i];
 		size_t length;
 		unsigned long line = source_line_number(s->location, &length);
-		_cleanup_free_ char *name =
-			line && tried[i] && !s->source ? strndup(s->location, length) : NULL;
+		_cleanup_free_ char *name = NULL;
 
 		if (!line || !tried[i] || s->source)
 			continue;
-		r = name ? load(&t, name, open, as) : -ENOMEM;
-		if (r == 0 && t.bytes)
-			r = excerpt(&t, line, &s->source);
+		name = xstrndup(s->location, length);
+		load(&t, name, open, as);
+		if (t.bytes)
+			s->source = excerpt(&t, line);
 	}
-	return r;
 }
 
 bool source_next(const char **at, struct source_line *ret)

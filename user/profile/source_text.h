@@ -12,8 +12,8 @@ struct file_rights;
 typedef int (*source_opener)(const char *path, const struct file_rights *as);
 
 /* Fills profile_samples.source of each line that was tried, or has a slope, and has no source.
- * Files that cannot be read, or are too large, are passed over. -ENOMEM. */
-int profile_take_sources(struct profile *p, source_opener open, const struct file_rights *as);
+ * Files that cannot be read, or are too large, are passed over. */
+void profile_take_sources(struct profile *p, source_opener open, const struct file_rights *as);
 
 /* One line of it. */
 struct source_line {

@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "profile/record.h"
 #include "profile/render.h"
 
@@ -33,12 +34,10 @@ struct profile_writer {
 /* True if the line is a profile record; *ret_format tells of which form. */
 static bool is_record(const char *line, size_t len, enum profile_format *ret_format)
 {
-	struct json_tokener *tok = json_tokener_new();
+	struct json_tokener *tok = or_out_of_memory(json_tokener_new());
 	struct record rec;
 	bool yes;
 
-	if (!tok)
-		return false;
 	if (len && line[len - 1] == '\r')
 		len--;
 	yes = record_parse(tok, line, len, &rec) == 0;
@@ -179,9 +178,7 @@ static int open_existing(struct profile_writer *w, uid_t invoker, struct error *
 		return r;
 	if (fstat(w->fd, &st)) /* now its size stays */
 		return fail(e, errno, "cannot write '%s': %m", path);
-	buf = malloc(LOOK);
-	if (!buf)
-		return fail(e, ENOMEM, "cannot read '%s': out of memory", path);
+	buf = xcalloc(1, LOOK);
 	r = check_head(w, buf, e);
 	if (r)
 		return r;
@@ -198,13 +195,8 @@ int profile_writer_open(const char *path, enum profile_format format, uid_t uid,
 	if (strcmp(path, "-") == 0)
 		return fail(e, EINVAL,
 			    "a profile cannot be written to standard output: name a file with -o");
-	w = calloc(1, sizeof(*w));
-	if (w)
-		*w = (struct profile_writer){.fd = -1, .path = strdup(path), .format = format};
-	if (!w || !w->path) {
-		(void)profile_writer_close(w);
-		return fail(e, ENOMEM, "cannot write '%s': out of memory", path);
-	}
+	w = xcalloc(1, sizeof(*w));
+	*w = (struct profile_writer){.fd = -1, .path = xstrdup(path), .format = format};
 	w->fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY,
 		     0644);
 	if (w->fd >= 0) {
@@ -275,17 +267,15 @@ static int failed(struct profile_writer *w, int r)
 /* One group of records, one write. */
 static int flush(struct profile_writer *w, struct buffer *b)
 {
-	int r = buffer_flush(b);
-
-	return failed(w, r ? r : append(w, b->data, b->size));
+	buffer_flush(b);
+	return failed(w, append(w, b->data, b->size));
 }
 
 int profile_write_startup(struct profile_writer *w, const struct profile_startup *s)
 {
 	_cleanup_(buffer_free) struct buffer b = {0};
 
-	if (buffer_open(&b) < 0)
-		return failed(w, -ENOMEM);
+	buffer_open(&b);
 	render_startup(&b, w->format, s);
 	return flush(w, &b);
 }
@@ -295,8 +285,7 @@ int profile_write_experiment(struct profile_writer *w, const struct profile_expe
 {
 	_cleanup_(buffer_free) struct buffer b = {0};
 
-	if (buffer_open(&b) < 0)
-		return failed(w, -ENOMEM);
+	buffer_open(&b);
 	render_experiment(&b, w->format, x);
 	for (size_t i = 0; i < n_points; i++)
 		render_point(&b, w->format, &points[i]);
@@ -307,8 +296,7 @@ int profile_write_slopes(struct profile_writer *w, const struct profile_slopes *
 {
 	_cleanup_(buffer_free) struct buffer b = {0};
 
-	if (buffer_open(&b) < 0)
-		return failed(w, -ENOMEM);
+	buffer_open(&b);
 	render_slopes(&b, w->format, s);
 	return flush(w, &b);
 }
@@ -318,8 +306,7 @@ int profile_write_log(struct profile_writer *w, const struct profile_runtime *t,
 {
 	_cleanup_(buffer_free) struct buffer b = {0};
 
-	if (buffer_open(&b) < 0)
-		return failed(w, -ENOMEM);
+	buffer_open(&b);
 	render_runtime(&b, w->format, t);
 	for (size_t i = 0; i < p->n_samples; i++)
 		render_samples(&b, w->format, &p->samples[i]);
@@ -332,10 +319,8 @@ int profile_print_coz(FILE *out, const struct profile *p)
 {
 	_cleanup_(buffer_free) struct buffer b = {0};
 	struct profile_startup startup = {.time = p->n_runs ? p->runs[0].time : 0};
-	int r = buffer_open(&b);
 
-	if (r < 0)
-		return r;
+	buffer_open(&b);
 	render_startup(&b, PROFILE_COZ_TEXT, &startup);
 	for (size_t i = 0; i < p->n_experiments; i++) {
 		const struct profile_run_experiment *x = &p->experiments[i];
@@ -347,9 +332,7 @@ int profile_print_coz(FILE *out, const struct profile *p)
 	render_runtime(&b, PROFILE_COZ_TEXT, &(struct profile_runtime){.time = p->runtime_ns});
 	for (size_t i = 0; i < p->n_samples; i++)
 		render_samples(&b, PROFILE_COZ_TEXT, &p->samples[i]);
-	r = buffer_flush(&b);
-	if (r < 0)
-		return r;
+	buffer_flush(&b);
 	return fwrite(b.data, 1, b.size, out) == b.size ? 0 : -EIO;
 }
 

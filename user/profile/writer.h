@@ -35,8 +35,7 @@ int profile_write_slopes(struct profile_writer *w, const struct profile_slopes *
  * start. */
 int profile_write_log(struct profile_writer *w, const struct profile_runtime *t,
 		      const struct profile *p);
-/* Prints the whole of @p as one run of Coz's text form, which knows no more than that. -ENOMEM,
- * -EIO. */
+/* Prints the whole of @p as one run of Coz's text form, which knows no more than that. -EIO. */
 int profile_print_coz(FILE *out, const struct profile *p);
 /* 0, or the first error met. NULL is allowed. */
 int profile_writer_close(struct profile_writer *w);

@@ -138,8 +138,6 @@ int run_keep(struct profile *p, const struct profile_experiment *x,
 		kept->points[i].name = copy(points[i].name);
 		kept->points[i].latency = profile_latency_copy(points[i].latency);
 		kept->n_points++;
-		if (points[i].latency && !kept->points[i].latency)
-			return -ENOMEM;
 	}
 	return 0;
 }
@@ -253,25 +251,25 @@ int run_take_samples(struct run *r, struct error *e)
 	int err = runner_samples(r->runner, &samples, &n);
 
 	if (err == 0)
-		err = profile_set_samples(&r->profile, samples, n);
+		profile_set_samples(&r->profile, samples, n);
 	take_time(r);
 	return err < 0 ? fail(e, -err, "cannot collect the samples: %s", strerror(-err)) : 0;
 }
 
 /* What all of @places are in. */
-static int add_places(struct run *r, size_t object, const struct profile_place *places, size_t n)
+static void add_places(struct run *r, size_t object, const struct profile_place *places, size_t n)
 {
 	const struct elf_object *elf = n ? code_map_elf(r->code, object, NULL) : NULL;
 	struct profile_addresses of = {0};
 	struct statx st;
 
 	if (!elf || elf_object_look_at(elf, &st) < 0)
-		return 0;
+		return;
 	of.path = (char *)(uintptr_t)code_map_path(r->code, object);
 	of.build = (char *)(uintptr_t)elf_object_build_id(elf);
 	of.inode = st.stx_ino;
 	of.changed_ns = (uint64_t)st.stx_mtime.tv_sec * 1000000000 + (uint64_t)st.stx_mtime.tv_nsec;
-	return profile_addresses_add(&r->profile, &of, places, n);
+	profile_addresses_add(&r->profile, &of, places, n);
 }
 
 /* By instruction: those of one file come one after another. */
@@ -292,13 +290,15 @@ static int take_addresses(struct run *r)
 		if (code_map_file_place(r->code, all[i].addr, &next, &offset) < 0)
 			continue;
 		if (next != object) {
-			err = add_places(r, object, places, used);
+			add_places(r, object, places, used);
 			object = next;
 			used = 0;
 		}
 		places[used++] = (struct profile_place){offset, all[i].count};
 	}
-	return err < 0 ? err : add_places(r, object, places, used);
+	if (err == 0)
+		add_places(r, object, places, used);
+	return err;
 }
 
 int run_write_log(struct run *r, struct error *e)
@@ -323,7 +323,7 @@ int run_write_log(struct run *r, struct error *e)
 	t.cut_short = r->profile.cut_short = outside.cut;
 	/* It is not worth the profile. */
 	if (r->options.report.with_source)
-		(void)profile_take_sources(&r->profile, opener_open, file_rights_reader());
+		profile_take_sources(&r->profile, opener_open, file_rights_reader());
 	if (r->writer && !r->write_error)
 		r->write_error = profile_write_log(r->writer, &t, &r->profile);
 	return 0;

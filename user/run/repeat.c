@@ -109,19 +109,17 @@ static bool is_over(const struct repeat *x, const struct run_options *o)
 	       (x->last_ns && clock_monotonic_ns() + LEAST_RUN_NS >= x->last_ns);
 }
 
-int repeat_keep(struct repeat *x, struct run *r, struct error *e)
+void repeat_keep(struct repeat *x, struct run *r)
 {
 	struct certainty known = r->certainty;
-	int err;
 
 	x->done++;
-	err = profile_merge(&x->all, &r->profile);
-	if (err == 0 && r->options.repeat && !known.reached)
+	profile_merge(&x->all, &r->profile);
+	if (r->options.repeat && !known.reached)
 		look(x, r);
 	else
 		x->certainty = known;
 	x->over = is_over(x, &r->options);
-	return err < 0 ? fail(e, ENOMEM, "out of memory") : 0;
 }
 
 bool repeat_is_over(const struct repeat *x, const struct run *r)

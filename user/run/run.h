@@ -370,7 +370,7 @@ void repeat_free(struct repeat *x);
 /* Sets what differs in the next run's options. With -n that is a draw of what to try, but the first
  * run tries nothing: it says how long the program takes, and where. -ENOMEM. */
 int repeat_next(struct repeat *x, struct run_options *o, struct error *e);
-/* Takes in the profile of a run that is over. -ENOMEM. */
-int repeat_keep(struct repeat *x, struct run *r, struct error *e);
+/* Takes in the profile of a run that is over. */
+void repeat_keep(struct repeat *x, struct run *r);
 /* Is there no further run after @r, which is over? A program that fails is not started again. */
 bool repeat_is_over(const struct repeat *x, const struct run *r);

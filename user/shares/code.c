@@ -24,21 +24,16 @@ struct finding {
 };
 
 /* "FILE:LINE", if the end is a number. */
-static int split(struct finding *f)
+static void split(struct finding *f)
 {
 	const char *colon = strrchr(f->name, ':');
 	char *end;
 	unsigned long line = colon && colon[1] ? strtoul(colon + 1, &end, 10) : 0;
-	char *file;
 
 	if (!line || line > UINT32_MAX || *end)
-		return 0;
-	file = strndup(f->name, (size_t)(colon - f->name));
-	if (!file)
-		return -ENOMEM;
-	f->file = file;
+		return;
+	f->file = xstrndup(f->name, (size_t)(colon - f->name));
 	f->line = (uint32_t)line;
-	return 0;
 }
 
 /* Of several functions that have code of the line, the first. */
@@ -63,7 +58,7 @@ static int note_similar(struct finding *f, const struct elf_object *o)
 	return 0;
 }
 
-static int take_rows(struct shares_code *out, const struct counts *c)
+static void take_rows(struct shares_code *out, const struct counts *c)
 {
 	for (size_t i = 0; i < c->n_rows; i++) {
 		uint64_t vaddr;
@@ -71,12 +66,10 @@ static int take_rows(struct shares_code *out, const struct counts *c)
 		if (elf_object_offset_to_vaddr(out->object, c->rows[i].offset, &vaddr) < 0 ||
 		    vaddr - out->symbol.addr >= out->symbol.size)
 			continue;
-		if (array_room(out->all, out->n) < 0)
-			return -ENOMEM;
+		xarray_room(out->all, out->n);
 		out->all[out->n++] = (struct shares_place){vaddr, c->rows[i].count};
 		out->samples += c->rows[i].count;
 	}
-	return 0;
 }
 
 static int take_image(struct counts *c, void *arg)
@@ -96,16 +89,14 @@ static int take_image(struct counts *c, void *arg)
 		    : elf_object_find_function(out->object, f->name, &out->symbol);
 	if (r < 0)
 		return r == -ENOMEM ? r : note_similar(f, out->object);
-	r = take_rows(out, c);
-	if (r < 0)
-		return r;
+	take_rows(out, c);
 	if (!out->samples) {
 		f->without++;
 		return 0;
 	}
 	out->lines = places_lines(out->places);
-	out->image = strdup(c->image.path);
-	return out->image ? 1 : -ENOMEM;
+	out->image = xstrdup(c->image.path);
+	return 1;
 }
 
 static int say_none(const struct finding *f, struct error *e)
@@ -125,12 +116,12 @@ int shares_find_code(const struct shares_source *from, const struct shares_choic
 		     const char *name, struct shares_code *ret, struct error *e)
 {
 	_cleanup_(shares_free) struct shares totals = {0};
-	_cleanup_(shares_code_free) struct shares_code out = {0};
+	_cleanup_(shares_code_free) struct shares_code out = {.places = places_open()};
 	struct finding f = {.name = name, .out = &out};
-	int r = split(&f) < 0 || places_open(&out.places) < 0
-			? fail(e, ENOMEM, "out of memory")
-			: chosen_images(from, c, &totals, take_image, &f, e);
+	int r;
 
+	split(&f);
+	r = chosen_images(from, c, &totals, take_image, &f, e);
 	if (r == 0 && !out.samples)
 		r = say_none(&f, e);
 	free((void *)(uintptr_t)f.file);

@@ -4,13 +4,13 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "database/database.h"
 
-#include <errno.h>
 #include <fnmatch.h>
 #include <string.h>
 
-#define HASH_NONFATAL_OOM 1
+#define uthash_fatal(msg) out_of_memory()
 #include <uthash.h>
 
 /* All of one image together. */
@@ -24,9 +24,8 @@ struct image {
 struct choosing {
 	const struct shares_choice *c;
 	struct shares *out;
-	int (*cb)(struct counts *c, void *arg);
+	void (*cb)(struct counts *c, void *arg);
 	void *arg;
-	struct error *e;
 };
 
 struct images {
@@ -51,8 +50,8 @@ static bool wanted_event(struct choosing *s, const char *name)
 			: strcmp(name, "cycles") != 0 && strcmp(name, "cpu-clock") != 0)
 		return false;
 	if (!s->out->event)
-		s->out->event = strdup(name);
-	return s->out->event && strcmp(s->out->event, name) == 0;
+		s->out->event = xstrdup(name);
+	return strcmp(s->out->event, name) == 0;
 }
 
 static bool wanted_who(const struct choosing *s, const struct counts_who *w)
@@ -82,17 +81,14 @@ static void choose_rows(struct choosing *s, struct counts *c)
 	c->n_rows = used;
 }
 
-/* The same of images that are the same (counts_same_image). NULL: out of memory. */
+/* The same of images that are the same (counts_same_image). */
 static char *key_of(const struct counts_image *i)
 {
 	bool by_id = i->kind == COUNTS_FILE && *i->build_id;
-	char *key;
 
-	if (asprintf(&key, "%d %u %s %llu %llu %s", (int)i->kind, i->owner, i->build_id,
-		     (unsigned long long)(by_id ? 0 : i->inode),
-		     (unsigned long long)(by_id ? 0 : i->changed_ns), by_id ? "" : i->path) < 0)
-		return NULL;
-	return key;
+	return xasprintf("%d %u %s %llu %llu %s", (int)i->kind, i->owner, i->build_id,
+			 (unsigned long long)(by_id ? 0 : i->inode),
+			 (unsigned long long)(by_id ? 0 : i->changed_ns), by_id ? "" : i->path);
 }
 
 static void image_free(struct image *image)
@@ -102,46 +98,38 @@ static void image_free(struct image *image)
 	free(image);
 }
 
-/* Takes over what @c has. */
-static int add_image(struct images *s, struct counts *c, char **key)
+/* Takes over @key and what @c has. */
+static void add_image(struct images *s, struct counts *c, char *key)
 {
-	struct image *image = calloc(1, sizeof(*image));
+	struct image *image = xcalloc(1, sizeof(*image));
 
-	if (!image)
-		return -ENOMEM;
-	image->key = TAKE_PTR(*key);
+	image->key = key;
 	HASH_ADD_KEYPTR(hh, s->all, image->key, strlen(image->key), image);
-	if (!image->hh.tbl) {
-		image_free(image);
-		return -ENOMEM;
-	}
 	image->c = *c;
 	image->sorted = c->n_rows;
 	*c = (struct counts){0};
-	return 0;
 }
 
 /* Adds @c to the others of its image, without who it was; takes over what it has. There can be
  * hundreds of thousands, which a user has made. */
-static int keep(struct counts *c, void *arg)
+static void keep(struct counts *c, void *arg)
 {
 	_cleanup_free_ char *key = key_of(&c->image);
 	struct images *s = arg;
 	struct image *image = NULL;
 
-	if (!key || counts_forget_who(c) < 0)
-		return -ENOMEM;
+	counts_forget_who(c);
 	HASH_FIND_STR(s->all, key, image);
-	if (!image)
-		return add_image(s, c, &key);
-	if (counts_append(&image->c, c) < 0)
-		return -ENOMEM;
+	if (!image) {
+		add_image(s, c, TAKE_PTR(key));
+		return;
+	}
+	counts_append(&image->c, c);
 	/* Of hundreds of hours: not after each. */
 	if (image->c.n_rows > 2 * image->sorted) {
 		counts_sort(&image->c);
 		image->sorted = image->c.n_rows;
 	}
-	return 0;
 }
 
 static int take(struct counts *c, void *arg)
@@ -149,7 +137,6 @@ static int take(struct counts *c, void *arg)
 	struct choosing *s = arg;
 	struct shares *out = s->out;
 	bool idle = c->image.kind == COUNTS_IDLE;
-	int r;
 
 	if (c->image.kind == COUNTS_SAMPLER)
 		return 0;
@@ -169,10 +156,9 @@ static int take(struct counts *c, void *arg)
 		out->samples += c->rows[i].count;
 		out->amount += (double)c->rows[i].count * (double)c->events[c->rows[i].event].every;
 	}
-	if (idle)
-		return 0;
-	r = s->cb(c, s->arg);
-	return r < 0 ? fail(s->e, ENOMEM, "out of memory") : 0;
+	if (!idle)
+		s->cb(c, s->arg);
+	return 0;
 }
 
 static int by_samples(const struct image *a, const struct image *b)
@@ -194,9 +180,9 @@ struct shares_source shares_database(struct database *d)
 }
 
 int chosen_each(const struct shares_source *from, const struct shares_choice *c, struct shares *out,
-		int (*cb)(struct counts *c, void *arg), void *arg, struct error *e)
+		void (*cb)(struct counts *c, void *arg), void *arg, struct error *e)
 {
-	struct choosing s = {c, out, cb, arg, e};
+	struct choosing s = {c, out, cb, arg};
 
 	return from->each(from->from, c->from_s, c->to_s, take, &s, e);
 }

@@ -3,13 +3,13 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/open_file.h"
 #include "code/kernel_parts.h"
 #include "code/map.h"
 #include "dwarf/lines.h"
 #include "elf/object.h"
 
-#include <errno.h>
 #include <grp.h>
 #include <pwd.h>
 #include <string.h>
@@ -30,10 +30,9 @@ struct places {
 	struct error why;
 };
 
-int places_open(struct places **ret)
+struct places *places_open(void)
 {
-	*ret = calloc(1, sizeof(**ret));
-	return *ret ? 0 : -ENOMEM;
+	return xcalloc(1, sizeof(struct places));
 }
 
 static void let_go(struct places *p)
@@ -198,7 +197,6 @@ const char *places_line(struct places *p, uint64_t offset)
 	if (!places_lines(p) || line_table_at(p->lines, addr, &at) < 0)
 		return NULL;
 	free(p->text);
-	if (asprintf(&p->text, "%s:%u", at.file, at.line) < 0)
-		p->text = NULL;
+	p->text = xasprintf("%s:%u", at.file, at.line);
 	return p->text;
 }

@@ -7,13 +7,12 @@
 
 #include <stdbool.h>
 
-/* Calls @cb with what each file of @from has of what @c chooses, until it returns non-zero; 0 or
- * -ENOMEM. @out gets what they have in all. */
-int chosen_each(const struct shares_source *from, const struct shares_choice *c, struct shares *out,
-		int (*cb)(struct counts *c, void *arg), void *arg, struct error *e);
-/* The same with all of one image together, sorted, without whose it was; the image with the most
- * samples first. A positive value of @cb ends it, too.
+/* Calls @cb with what each file of @from has of what @c chooses. @out gets what they have in all.
  */
+int chosen_each(const struct shares_source *from, const struct shares_choice *c, struct shares *out,
+		void (*cb)(struct counts *c, void *arg), void *arg, struct error *e);
+/* The same with all of one image together, sorted, without whose it was; the image with the most
+ * samples first. Until @cb returns non-zero, and a negative value is -ENOMEM. */
 int chosen_images(const struct shares_source *from, const struct shares_choice *c,
 		  struct shares *out, int (*cb)(struct counts *c, void *arg), void *arg,
 		  struct error *e);
@@ -22,7 +21,7 @@ const char *shares_called(const struct counts_image *i);
 
 /* Names for places of images; what was read is kept until the next image. */
 struct places;
-int places_open(struct places **ret);
+struct places *places_open(void);
 void places_close(struct places *p); /* NULL is allowed */
 /* Takes up @image. False: its file is gone or another one now; *ret_why, static or owned by @p,
  * says so. */

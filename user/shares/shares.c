@@ -3,13 +3,11 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "base/error.h"
 
-#include <errno.h>
 #include <math.h>
 #include <string.h>
 
-#define HASH_NONFATAL_OOM 1
+#define uthash_fatal(msg) out_of_memory()
 #include <uthash.h>
 
 #define MOST_UNREAD 10
@@ -35,37 +33,25 @@ struct summing {
 	size_t opened;
 };
 
-static int add_sum(struct summing *s, const char *image, const char *name, uint64_t samples,
-		   double amount)
+static void add_sum(struct summing *s, const char *image, const char *name, uint64_t samples,
+		    double amount)
 {
 	size_t image_n = strlen(image) + 1, n = image_n + strlen(name);
-	_cleanup_free_ char *key = malloc(n + 1);
+	_cleanup_free_ char *key = xcalloc(1, n + 1);
 	struct sum *x;
 
-	if (!key)
-		return -ENOMEM;
 	memcpy(key, image, image_n);
 	memcpy(key + image_n, name, n - image_n + 1);
 	HASH_FIND(hh, s->sums, key, n, x);
 	if (!x) {
-		x = calloc(1, sizeof(*x) + n + 1);
-		if (!x)
-			return -ENOMEM;
+		x = xcalloc(1, sizeof(*x) + n + 1);
 		memcpy(x->key, key, n);
-		x->share.name = strdup(name);
-		x->share.image = strdup(image);
-		if (x->share.name && x->share.image)
-			HASH_ADD_KEYPTR(hh, s->sums, x->key, n, x);
-		if (!x->share.name || !x->share.image || !x->hh.tbl) {
-			free(x->share.name);
-			free(x->share.image);
-			free(x);
-			return -ENOMEM;
-		}
+		x->share.name = xstrdup(name);
+		x->share.image = xstrdup(image);
+		HASH_ADD_KEYPTR(hh, s->sums, x->key, n, x);
 	}
 	x->share.samples += samples;
 	x->share.amount += amount;
-	return 0;
 }
 
 static double amount(const struct counts *c, const struct counts_row *row)
@@ -73,12 +59,11 @@ static double amount(const struct counts *c, const struct counts_row *row)
 	return (double)row->count * (double)c->events[row->event].every;
 }
 
-static int add_rows(struct counts *c, void *arg)
+static void add_rows(struct counts *c, void *arg)
 {
 	struct summing *s = arg;
-	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < c->n_rows; i++) {
+	for (size_t i = 0; i < c->n_rows; i++) {
 		const struct counts_row *row = &c->rows[i];
 		const struct counts_who *w = &c->who[row->who];
 		const char *name = s->c->by == SHARES_PROCESS  ? w->process
@@ -86,22 +71,16 @@ static int add_rows(struct counts *c, void *arg)
 				   : s->c->by == SHARES_HOST   ? w->host
 							       : shares_called(&c->image);
 
-		r = add_sum(s, "", name, row->count, amount(c, row));
+		add_sum(s, "", name, row->count, amount(c, row));
 	}
-	return r;
 }
 
-static int note_unread(struct summing *s, const struct counts_image *i, const char *why)
+static void note_unread(struct shares *out, const struct counts_image *i, const char *why)
 {
-	struct shares *out = s->out;
-	char *text;
-
-	if (out->n_unread == MOST_UNREAD || array_room(out->unread, out->n_unread) < 0)
-		return 0;
-	if (asprintf(&text, "%s: %s", shares_called(i), why) < 0)
-		return -ENOMEM;
-	out->unread[out->n_unread++] = text;
-	return 0;
+	if (out->n_unread == MOST_UNREAD)
+		return;
+	xarray_room(out->unread, out->n_unread);
+	out->unread[out->n_unread++] = xasprintf("%s: %s", shares_called(i), why);
 }
 
 static int name_places(struct counts *c, void *arg)
@@ -112,23 +91,24 @@ static int name_places(struct counts *c, void *arg)
 	     lines = s->c->by == SHARES_LINE;
 	const char *why = "further images are not read";
 	bool read = has_names && s->opened < MOST_OPENED && places_take(p, &c->image, &why);
-	int r = has_names && !read ? note_unread(s, &c->image, why) : 0;
 
+	if (has_names && !read)
+		note_unread(s->out, &c->image, why);
 	s->opened += has_names;
-	for (size_t i = 0; r == 0 && i < c->n_rows; i++) {
+	for (size_t i = 0; i < c->n_rows; i++) {
 		const struct counts_row *row = &c->rows[i];
 		const char *name = read && lines ? places_line(p, row->offset) : NULL;
 
 		/* Code without lines still is some function's. */
 		if (read && !name)
 			name = places_function(p, row->offset);
-		r = add_sum(s, shares_called(&c->image),
-			    name	? name
-			    : has_names ? "(no name)"
-					: shares_called(&c->image),
-			    row->count, amount(c, row));
+		add_sum(s, shares_called(&c->image),
+			name	    ? name
+			: has_names ? "(no name)"
+				    : shares_called(&c->image),
+			row->count, amount(c, row));
 	}
-	return r;
+	return 0;
 }
 
 static int largest_first(const void *a, const void *b)
@@ -141,45 +121,33 @@ static int largest_first(const void *a, const void *b)
 }
 
 /* The sums' strings go over into the list. */
-static int list_sums(struct summing *s)
+static void list_sums(struct summing *s)
 {
 	size_t n = HASH_COUNT(s->sums);
 	struct sum *x, *next;
 
-	s->out->all = calloc(n + 1, sizeof(*s->out->all));
+	s->out->all = xcalloc(n, sizeof(*s->out->all));
 	HASH_ITER (hh, s->sums, x, next) {
 		HASH_DELETE(hh, s->sums, x);
-		if (s->out->all) {
-			s->out->all[s->out->n++] = x->share;
-		} else {
-			free(x->share.name);
-			free(x->share.image);
-		}
+		s->out->all[s->out->n++] = x->share;
 		free(x);
 	}
-	if (!s->out->all)
-		return -ENOMEM;
-	if (n)
-		qsort(s->out->all, n, sizeof(*s->out->all), largest_first);
-	return 0;
+	qsort(s->out->all, n, sizeof(*s->out->all), largest_first);
 }
 
 int shares_of(struct database *d, const struct shares_choice *c, struct shares *ret,
 	      struct error *e)
 {
 	struct shares_source from = shares_database(d);
-	struct summing s = {.c = c, .out = ret};
 	bool by_place = c->by == SHARES_FUNCTION || c->by == SHARES_LINE;
-	int r, listed;
+	struct summing s = {.c = c, .out = ret, .places = by_place ? places_open() : NULL};
+	int r;
 
 	*ret = (struct shares){0};
-	r = by_place && places_open(&s.places) < 0 ? fail(e, ENOMEM, "out of memory")
-	    : by_place ? chosen_images(&from, c, ret, name_places, &s, e)
-		       : chosen_each(&from, c, ret, add_rows, &s, e);
+	r = by_place ? chosen_images(&from, c, ret, name_places, &s, e)
+		     : chosen_each(&from, c, ret, add_rows, &s, e);
 	places_close(s.places);
-	listed = list_sums(&s);
-	if (r == 0 && listed < 0)
-		r = fail(e, ENOMEM, "out of memory");
+	list_sums(&s);
 	if (r < 0)
 		shares_free(ret);
 	return r;

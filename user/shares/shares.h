@@ -58,7 +58,7 @@ struct shares_source {
 };
 struct shares_source shares_database(struct database *d);
 
-/* -ENOMEM and what reading gives, with @e. Nothing that fits is no error. */
+/* What reading gives, with @e. Nothing that fits is no error. */
 int shares_of(struct database *d, const struct shares_choice *c, struct shares *ret,
 	      struct error *e);
 void shares_free(struct shares *s);
