@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/replace_file.h"
 #include "cmd/cmd_database.h"
 #include "cmd/commands.h"
@@ -103,7 +104,7 @@ static int show(const struct annotate_command *c, const struct shares_code *of,
 		const struct analysis *experiments, bool kernel, struct error *e)
 {
 	_cleanup_(annotation_free) struct annotation a = {0};
-	_cleanup_free_ struct annotation_sample *samples = calloc(of->n + 1, sizeof(*samples));
+	_cleanup_free_ struct annotation_sample *samples = xcalloc(of->n, sizeof(*samples));
 	struct annotate_page page = {.a = &a,
 				     .of = of,
 				     .point = analysis_visited(experiments),
@@ -113,8 +114,6 @@ static int show(const struct annotate_command *c, const struct shares_code *of,
 	struct statx st;
 	int r;
 
-	if (!samples)
-		return fail(e, ENOMEM, "out of memory");
 	for (size_t i = 0; i < of->n; i++)
 		samples[i] = (struct annotation_sample){of->all[i].vaddr, of->all[i].samples};
 	r = annotation_make(of->object, &of->symbol, samples, of->n, kernel, &a, e);
@@ -242,9 +241,7 @@ static int choose_process(struct annotate_command *c, bool of_database, char **r
 		return r;
 	if (process_read((pid_t)c->pid, &facts) < 0)
 		return fail(e, ESRCH, "there is no process %d", (int)c->pid);
-	*ret = calloc(2, sizeof(facts.comm));
-	if (!*ret)
-		return fail(e, ENOMEM, "out of memory");
+	*ret = xcalloc(2, sizeof(facts.comm));
 	for (const char *s = facts.comm; *s; s++) {
 		if (strchr("*?[]\\", *s))
 			(*ret)[n++] = '\\';

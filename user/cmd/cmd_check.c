@@ -2,6 +2,7 @@
 /* cozbpf check: what works here, why the rest does not, and what to do about it. */
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/utf8.h"
 #include "base/log.h"
 #include "cmd/commands.h"
@@ -82,12 +83,10 @@ static const char *printable(char *text)
 
 static int add_line(struct libscols_table *table, const struct feature *f, bool color)
 {
-	struct libscols_line *line = scols_table_new_line(table, NULL);
+	struct libscols_line *line = or_out_of_memory(scols_table_new_line(table, NULL));
 	char detail[sizeof(f->detail) + 256];
 	int r;
 
-	if (!line)
-		return -ENOMEM;
 	(void)snprintf(detail, sizeof(detail), "%s%s%s", f->what, *f->detail ? ": " : "",
 		       f->detail);
 	r = scols_line_set_data(line, COLUMN_FEATURE, f->name);
@@ -132,14 +131,11 @@ static int print_table(const struct feature *features, size_t n, const struct fe
 	int rows_shown = 0, r = 0;
 
 	scols_init_debug(0);
-	table = scols_new_table();
-	if (!table)
-		return -ENOMEM;
+	table = or_out_of_memory(scols_new_table());
 	scols_table_enable_colors(table, color);
-	for (size_t i = 0; i < N_COLUMNS && r == 0; i++)
-		if (!scols_table_new_column(table, columns[i].name, columns[i].width,
-					    columns[i].flags))
-			r = -ENOMEM;
+	for (size_t i = 0; i < N_COLUMNS; i++)
+		(void)or_out_of_memory(scols_table_new_column(
+			table, columns[i].name, columns[i].width, columns[i].flags));
 	for (size_t i = 0; i < n && r == 0; i++) {
 		if (is_blocked_too(&features[i], blocker))
 			continue;
@@ -220,15 +216,13 @@ static const struct feature *find_blocker(const struct feature *features, size_t
 
 /* One row more, where all else is there: what reads files of debug information has to be able to
  * give up all rights. */
-static int add_decoder_row(struct feature **features, size_t *n)
+static void add_decoder_row(struct feature **features, size_t *n)
 {
-	struct feature *grown = reallocarray(*features, *n + 1, sizeof(*grown)), *f;
+	struct feature *f;
 	struct error e = {};
 
-	if (!grown)
-		return -ENOMEM;
-	*features = grown;
-	f = &grown[(*n)++];
+	*features = xreallocarray(*features, *n + 1, sizeof(*f));
+	f = &(*features)[(*n)++];
 	*f = (struct feature){.name = "decoder",
 			      .what = "symbols and lines, read by a process without rights",
 			      .required = true,
@@ -242,7 +236,6 @@ static int add_decoder_row(struct feature **features, size_t *n)
 		(void)snprintf(f->remedy, sizeof(f->remedy), "%s", remedy ? remedy + 2 : "");
 	}
 	decoder_stop();
-	return 0;
 }
 
 /* The answer in a sentence, and if one thing gives all that lacks, that; its exit status. */
@@ -310,10 +303,8 @@ int cmd_check(int argc, char **argv)
 	if (options.verbose)
 		session_verbose();
 	features = session_probe(options.disabled, &n);
-	r = find_blocker(features, n) ? 0 : add_decoder_row(&features, &n);
-	if (r < 0)
-		return log_error("check: the features of this machine cannot be tried: %s",
-				 strerror(-r));
+	if (!find_blocker(features, n))
+		add_decoder_row(&features, &n);
 	color = color_wanted(options.color, STDOUT_FILENO);
 	blocker = find_blocker(features, n);
 	r = print_table(features, n, options.verbose ? NULL : blocker, color);

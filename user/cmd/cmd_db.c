@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/replace_file.h"
 #include "cmd/cmd_database.h"
 #include "cmd/commands.h"
@@ -198,8 +199,8 @@ static int check_merge(const struct db_command *c, char **words, int n)
 static int merge(struct db_command *c, char **words, int n)
 {
 	struct merging m = {.e = c->e};
-	struct database **from = (struct database **)calloc((size_t)n + 1, sizeof(*from));
-	int r = from ? check_merge(c, words, n) : fail(c->e, ENOMEM, "out of memory");
+	struct database **from = (struct database **)xcalloc((size_t)n, sizeof(*from));
+	int r = check_merge(c, words, n);
 
 	/* Before the new one is made. */
 	for (int i = 0; i < n && r == 0; i++)
@@ -211,7 +212,7 @@ static int merge(struct db_command *c, char **words, int n)
 	for (int i = 0; i < 2 * n && r == 0; i++)
 		r = merge_database(&m, from[i % n], i < n ? DATABASE_DAY_S : DATABASE_EPOCH_S);
 	database_close(m.to);
-	for (int i = 0; from && i < n; i++)
+	for (int i = 0; i < n; i++)
 		database_close(from[i]);
 	free((void *)from);
 	return r;

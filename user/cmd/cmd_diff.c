@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/replace_file.h"
 #include "cmd/cmd_database.h"
 #include "cmd/commands.h"
@@ -40,8 +41,8 @@ static int set_changed(void *target, const struct option_row *row, const char *v
 	if (option_real(row, equals + 1, 0.1, 100, &percent, e) < 0)
 		return -EINVAL;
 	c->speedup = percent / 100;
-	c->changed = strndup(value, (size_t)(equals - value));
-	return c->changed ? 0 : fail(e, ENOMEM, "out of memory");
+	c->changed = xstrndup(value, (size_t)(equals - value));
+	return 0;
 }
 
 static int set_fail_if(void *target, const struct option_row *row, const char *value,

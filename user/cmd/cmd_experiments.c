@@ -60,14 +60,9 @@ static int note_build(int fd, const char *path, void *arg)
 		if (strcmp(b->all[i].name, build_of(&p)) == 0)
 			x = &b->all[i];
 	if (!x) {
-		char *name = strdup(build_of(&p));
-
-		if (!name || array_room(b->all, b->n) < 0) {
-			free(name);
-			return fail(b->e, ENOMEM, "out of memory");
-		}
+		xarray_room(b->all, b->n);
 		x = &b->all[b->n++];
-		*x = (struct build){.name = name};
+		*x = (struct build){.name = xstrdup(build_of(&p))};
 	}
 	x->experiments += p.n_experiments;
 	x->windows += p.n_slopes;

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/replace_file.h"
 #include "cmd/commands.h"
 #include "export/export.h"
@@ -59,9 +60,7 @@ static int write_pprof(FILE *out, const struct profile *p)
 	for (size_t i = 0; i < a.n_points && !point; i++)
 		point = analysis_has_slopes(&a.points[i]) ? &a.points[i] : NULL;
 	if (point) {
-		slopes = calloc(point->n_lines, sizeof(*slopes));
-		if (!slopes)
-			return -ENOMEM;
+		slopes = xcalloc(point->n_lines, sizeof(*slopes));
 		for (size_t i = 0; i < point->n_lines; i++)
 			if (point->lines[i].slope.effect > 0)
 				slopes[n++] = (struct export_slope){point->lines[i].selected,

@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/proc.h"
 #include "cmd/commands.h"
 #include "decoder/decoder.h"
@@ -89,9 +90,7 @@ static int find(const char *name, char **ret_path, pid_t *ret_pid)
 				return log_error("list: there is no command and no process %s",
 						 name);
 		*ret_pid = (pid_t)pid;
-		*ret_path = malloc(PROC_PATH);
-		if (!*ret_path)
-			return log_error("out of memory");
+		*ret_path = xcalloc(1, PROC_PATH);
 		proc_path(*ret_path, *ret_pid, "exe");
 		return 0;
 	}

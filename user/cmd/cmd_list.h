@@ -32,10 +32,10 @@ void list_free(struct listing *l); /* frees the contents */
 
 /* Names come from the file: nothing in them reaches the terminal as a control character. */
 void list_print_name(const char *name);
-/* 1: not printed before, 0: it was. -ENOMEM. */
-int list_is_new(struct listing *l, const char *name);
-/* To be said at the end, once. -ENOMEM. */
-int list_note(struct listing *l, const char *text);
+/* Was it not printed before? */
+bool list_is_new(struct listing *l, const char *name);
+/* To be said at the end, once. */
+void list_note(struct listing *l, const char *text);
 /* If several functions share the code that begins at @vaddr (elf/names.h), that is said at the end.
  * 1: they do. -ENOMEM. */
 int list_note_sharers(struct listing *l, const struct elf_object *elf, uint64_t vaddr,

@@ -2,6 +2,7 @@
 #include "cmd/cmd_list.h"
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/utf8.h"
 #include "base/log.h"
 #include "cmd/commands.h"
@@ -10,7 +11,7 @@
 #include "elf/names.h"
 #include "elf/object.h"
 
-#define HASH_NONFATAL_OOM 1
+#define uthash_fatal(msg) out_of_memory()
 #include <errno.h>
 #include <fnmatch.h>
 #include <stdarg.h>
@@ -27,17 +28,15 @@ struct list_word {
 
 void list_print_name(const char *name)
 {
-	_cleanup_free_ char *copy = strdup(name);
+	_cleanup_free_ char *copy = xstrdup(name);
 
-	if (!copy)
-		return;
 	/* A name that is read by a program is worth nothing with parts of it replaced, but must
 	 * stay one line. */
 	utf8_make_printable(copy, utf8_locale() || !isatty(STDOUT_FILENO));
 	(void)fputs(copy, stdout);
 }
 
-/* The word, which has come once more; NULL: no memory. */
+/* The word, which has come once more. */
 static struct list_word *add_word(struct list_word **words, const char *text)
 {
 	size_t n = strlen(text);
@@ -45,34 +44,23 @@ static struct list_word *add_word(struct list_word **words, const char *text)
 
 	HASH_FIND(hh, *words, text, n, x);
 	if (!x) {
-		x = calloc(1, sizeof(*x) + n + 1);
-		if (!x)
-			return NULL;
+		x = xcalloc(1, sizeof(*x) + n + 1);
 		memcpy(x->text, text, n);
 		HASH_ADD_KEYPTR(hh, *words, x->text, n, x);
-		if (!x->hh.tbl) {
-			free(x);
-			return NULL;
-		}
 	}
 	x->times++;
 	return x;
 }
 
 /* To be said once; if it is @counted, with how often it was noted. */
-static int note(struct listing *l, const char *counted, const char *text)
+static void note(struct listing *l, const char *counted, const char *text)
 {
-	struct list_word *x = add_word(&l->notes, text);
-
-	if (!x)
-		return -ENOMEM;
-	x->counted = counted;
-	return 0;
+	add_word(&l->notes, text)->counted = counted;
 }
 
-int list_note(struct listing *l, const char *text)
+void list_note(struct listing *l, const char *text)
 {
-	return note(l, NULL, text);
+	note(l, NULL, text);
 }
 
 int list_note_sharers(struct listing *l, const struct elf_object *elf, uint64_t vaddr,
@@ -85,21 +73,18 @@ int list_note_sharers(struct listing *l, const struct elf_object *elf, uint64_t 
 	if (r < 0 || !names.n)
 		return r;
 	all = elf_names_join(&names, NULL);
-	if (!all ||
-	    asprintf(
-		    &text,
-		    "%s share their code, folded or as aliases: --shared-code counts them together",
-		    all) < 0)
-		text = NULL;
-	r = text ? list_note(l, text) : -ENOMEM;
-	return r < 0 ? r : 1;
+	if (!all)
+		return -ENOMEM;
+	text = xasprintf(
+		"%s share their code, folded or as aliases: --shared-code counts them together",
+		all);
+	list_note(l, text);
+	return 1;
 }
 
-int list_is_new(struct listing *l, const char *name)
+bool list_is_new(struct listing *l, const char *name)
 {
-	const struct list_word *x = add_word(&l->seen, name);
-
-	return x ? x->times == 1 : -ENOMEM;
+	return add_word(&l->seen, name)->times == 1;
 }
 
 static void free_words(struct list_word **words)
@@ -153,14 +138,12 @@ static int print_line(const char *file, uint32_t line, void *arg)
 	if (!file_wanted(x->l->glob, file))
 		return 0;
 	if (!code_map_has_source(x->l->code, file)) {
-		_cleanup_free_ char *text = NULL;
+		_cleanup_free_ char *text = xasprintf(
+			"%s: a source out of scope; --source '*' or a pattern for it takes it in",
+			file);
 
-		if (asprintf(&text,
-			     "%s: a source out of scope; --source '*' or a pattern for it takes it "
-			     "in",
-			     file) < 0)
-			text = NULL;
-		return text ? note(x->l, "line", text) : -ENOMEM;
+		note(x->l, "line", text);
+		return 0;
 	}
 	head(x);
 	list_print_name(file);
@@ -179,18 +162,16 @@ static int print_function(const struct elf_symbol *sym, const char *readable, vo
 		return 0;
 	source = code_map_source_out_of_scope(x->l->code, x->o, sym->addr);
 	if (source) {
-		_cleanup_free_ char *text = NULL;
+		_cleanup_free_ char *text = xasprintf(
+			"%s%s%s: a source out of scope; --source '*' or a pattern for it takes it "
+			"in",
+			x->l->glob ? readable : "", x->l->glob ? ": of " : "", source);
 
-		if (asprintf(&text,
-			     "%s%s%s: a source out of scope; --source '*' or a pattern for it "
-			     "takes it in",
-			     x->l->glob ? readable : "", x->l->glob ? ": of " : "", source) < 0)
-			text = NULL;
-		return text ? note(x->l, x->l->glob ? NULL : "function", text) : -ENOMEM;
+		note(x->l, x->l->glob ? NULL : "function", text);
+		return 0;
 	}
-	r = list_is_new(x->l, readable);
-	if (r <= 0)
-		return r;
+	if (!list_is_new(x->l, readable))
+		return 0;
 	head(x);
 	list_print_name(readable);
 	(void)putchar('\n');
@@ -201,23 +182,23 @@ static int print_function(const struct elf_symbol *sym, const char *readable, vo
 /* Nothing fits the pattern; a source or function out of scope that does is in the notes. */
 static char *no_match(const struct listing *l, const struct code_listed *o)
 {
-	char *text = NULL, *name = NULL;
+	char *text, *name = NULL;
 	const char *near[1] = {NULL};
-	int n;
 
 	if (l->functions && l->glob && elf_object_similar_functions(o->elf, l->glob, &name, 1) > 0)
 		near[0] = name;
 	else if (!l->functions && l->glob)
 		(void)line_table_similar_files(o->lines, l->glob, near, 1);
 	if (near[0])
-		n = asprintf(&text, "no %s of %s matches '%s'; there is %s",
-			     l->functions ? "function" : "source file", o->path, l->glob, near[0]);
+		text = xasprintf("no %s of %s matches '%s'; there is %s",
+				 l->functions ? "function" : "source file", o->path, l->glob,
+				 near[0]);
 	else
-		n = asprintf(&text, "%s: no %s%s%s", o->path,
-			     l->functions ? "function" : "line with code",
-			     l->glob ? " matches " : "", l->glob ? l->glob : "");
+		text = xasprintf("%s: no %s%s%s", o->path,
+				 l->functions ? "function" : "line with code",
+				 l->glob ? " matches " : "", l->glob ? l->glob : "");
 	free(name);
-	return n < 0 ? NULL : text;
+	return text;
 }
 
 static int list_object(const struct code_listed *o, void *arg)
@@ -226,15 +207,18 @@ static int list_object(const struct code_listed *o, void *arg)
 	struct listed x = {.l = l, .o = o};
 	int r;
 
-	/* With a pattern, what cannot be looked into is not what was asked for. */
 	if (o->why && o->is_main)
-		l->nothing = strdup(o->why);
-	if (o->why)
-		return l->glob && !o->in_scope ? 0 : note(l, NULL, o->why);
+		l->nothing = xstrdup(o->why);
+	if (o->why) {
+		/* With a pattern, what cannot be looked into is not what was asked for. */
+		if (!l->glob || o->in_scope)
+			list_note(l, o->why);
+		return 0;
+	}
 	r = l->functions ? elf_object_each_readable(o->elf, false, print_function, &x)
 			 : line_table_each(o->lines, print_line, &x);
 	if (r == 0 && l->functions && elf_object_symbol_problem(o->elf))
-		r = note(l, NULL, elf_object_symbol_problem(o->elf));
+		list_note(l, elf_object_symbol_problem(o->elf));
 	if (r == 0 && !l->printed && !l->notes && o->is_main)
 		l->nothing = no_match(l, o);
 	return r;
@@ -263,8 +247,6 @@ int list_names(struct listing *l, bool process)
 	if (r < 0)
 		return log_error("list: %s", strerror(-r));
 	if (!l->printed && !process)
-		return log_error("list: %s", l->nothing ? l->nothing
-					     : l->notes ? l->notes->text
-							: "out of memory");
+		return log_error("list: %s", l->nothing ? l->nothing : l->notes->text);
 	return list_end(l, "nothing of the process can be tried; standard output says why");
 }

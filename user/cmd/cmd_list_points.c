@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "cmd/commands.h"
 #include "code/map.h"
 #include "code/loops.h"
@@ -46,9 +47,8 @@ static int print(struct listed *x, const char *text, const char *word, uint64_t 
 		    : 0;
 	if (r)
 		return r < 0 ? r : 0;
-	r = list_is_new(x->l, text);
-	if (r <= 0)
-		return r;
+	if (!list_is_new(x->l, text))
+		return 0;
 	if (x->kind) {
 		(void)printf("# %s of ", x->kind);
 		list_print_name(x->path);
@@ -64,13 +64,10 @@ static int print(struct listed *x, const char *text, const char *word, uint64_t 
 static int print_probe(const struct usdt_probe *p, void *arg)
 {
 	struct listed *x = arg;
-	_cleanup_free_ char *text = NULL;
+	_cleanup_free_ char *text =
+		xasprintf("usdt:%s%s%s:%s", x->is_main ? "" : basename(x->path),
+			  x->is_main ? "" : ":", p->provider, p->name);
 
-	if (asprintf(&text, "usdt:%s%s%s:%s", x->is_main ? "" : basename(x->path),
-		     x->is_main ? "" : ":", p->provider, p->name) < 0) {
-		text = NULL;
-		return -ENOMEM;
-	}
 	return print(x, text, p->name, p->vaddr, false);
 }
 
@@ -86,11 +83,8 @@ static int print_function(const struct elf_symbol *s, const char *readable, void
 	if (code_map_source_out_of_scope(x->l->code, x->o, s->addr) || !strcmp(readable, "_init") ||
 	    !strcmp(readable, "_start") || !strcmp(readable, "_fini"))
 		return 0;
-	if (asprintf(&text, "%s%s%s", x->is_main ? "" : basename(x->path), x->is_main ? "" : ":",
-		     readable) < 0) {
-		text = NULL;
-		return -ENOMEM;
-	}
+	text = xasprintf("%s%s%s", x->is_main ? "" : basename(x->path), x->is_main ? "" : ":",
+			 readable);
 	return print(x, text, readable, s->addr, false);
 }
 
@@ -98,19 +92,14 @@ static int print_loop(const struct code_loop *loop, void *arg)
 {
 	struct listed *x = arg;
 	_cleanup_free_ char *text = NULL;
-	int n;
 
 	if (loop->line.file && !code_map_has_source(x->l->code, loop->line.file))
 		return 0;
 	if (loop->line.file)
-		n = asprintf(&text, "%s:%u", loop->line.file, loop->line.line);
+		text = xasprintf("%s:%u", loop->line.file, loop->line.line);
 	else
-		n = asprintf(&text, "%s:%s+%llu", basename(x->path), x->function.name,
-			     (unsigned long long)(loop->jump - x->function.addr));
-	if (n < 0) {
-		text = NULL;
-		return -ENOMEM;
-	}
+		text = xasprintf("%s:%s+%llu", basename(x->path), x->function.name,
+				 (unsigned long long)(loop->jump - x->function.addr));
 	return print(x, text, loop->line.file ? basename(text) : x->function.function,
 		     x->function.addr, loop->line.file != NULL);
 }
@@ -131,15 +120,18 @@ static int list_object(const struct code_listed *o, void *arg)
 	struct listed x = {.l = l, .path = o->path, .is_main = o->is_main, .elf = o->elf, .o = o};
 	int r;
 
-	if (!o->elf)
-		return l->glob && !o->in_scope ? 0 : list_note(l, o->why);
+	if (!o->elf) {
+		if (!l->glob || o->in_scope)
+			list_note(l, o->why);
+		return 0;
+	}
 	x.kind = "functions that others can call,";
 	r = elf_object_each_readable(o->elf, true, print_function, &x);
 	x.kind = "lines that are passed once a round of a loop,";
-	if (r == 0)
-		r = o->lines ? elf_object_each_function(o->elf, print_loops, &x)
-		    : o->why ? list_note(l, o->why)
-			     : 0;
+	if (r == 0 && o->lines)
+		r = elf_object_each_function(o->elf, print_loops, &x);
+	else if (r == 0 && o->why)
+		list_note(l, o->why);
 	return r;
 }
 
@@ -172,9 +164,9 @@ int list_rates(struct listing *l, int pid)
 	int r = visit_rates_begin(l->code, pid, NULL, &v, &e);
 
 	if (r == 0 && !uprobes_alone_in(pid))
-		r = list_note(l, "system calls alone: the first thread has ended, so probes could "
-				 "not be put into this process alone, and would slow down all "
-				 "that run the same files");
+		list_note(l, "system calls alone: the first thread has ended, so probes could "
+			     "not be put into this process alone, and would slow down all "
+			     "that run the same files");
 	while (r == 0) {
 		r = visit_rates_step(v, clock_monotonic_ns(), &next, &e);
 		until = clock_timespec(next);

@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/open_file.h"
 #include "base/replace_file.h"
 #include "cmd/commands.h"
@@ -48,11 +49,7 @@ static int copy(FILE *out, const char *path)
 
 	if (fd < 0)
 		return fd;
-	in = fdopen(fd, "r");
-	if (!in) {
-		(void)close(fd);
-		return -ENOMEM;
-	}
+	in = or_out_of_memory(fdopen(fd, "r"));
 	for (size_t n; (n = fread(buffer, 1, sizeof(buffer), in)) > 0; last = buffer[n - 1])
 		if (fwrite(buffer, 1, n, out) != n)
 			return -errno;

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/rng.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "cmd/commands.h"
 #include "decoder/decoder.h"
 #include "experiment/runner.h"
@@ -68,8 +69,8 @@ static int find_program(struct run *r, struct error *e)
 	linked = target_of_linker(r->path, r->options.command);
 	if (linked && access(linked, R_OK) == 0) {
 		free(r->path);
-		r->path = strdup(linked);
-		return r->path ? 0 : fail(e, ENOMEM, "out of memory");
+		r->path = xstrdup(linked);
+		return 0;
 	}
 	interpreter = target_script_interpreter(r->path);
 	if (interpreter) {
@@ -405,10 +406,7 @@ static int run_repeatedly(const struct run_options *options, const struct run_pu
 	for (bool last = false; !last;) {
 		struct run r = {.purpose = purpose, .page_fd = -1, .repeat = &x};
 
-		if (repeat_next(&x, &o, &e) < 0) {
-			status = log_error("%s", e.text);
-			break;
-		}
+		repeat_next(&x, &o);
 		r.options = o;
 		status = run_and_free(&r);
 		last = status != 0 || repeat_is_over(&x, &r);

@@ -122,14 +122,14 @@ static bool has_image(const struct profile *p, const char *path)
 static struct analysis_change *slopes_of_shares(const struct profile *p, struct shares_table *t)
 {
 	size_t shown = t->top && t->top < t->s->n ? t->top : t->s->n;
-	_cleanup_free_ struct named_row *all = xcalloc(shown + 1, sizeof(*all));
+	_cleanup_free_ struct named_row *all = xcalloc(shown, sizeof(*all));
 	struct named_rows named = {p, t->by, all, 0};
 	struct analysis_change *ret;
 
 	t->point = slopes_point(p);
 	if (!t->point)
 		return NULL;
-	ret = xcalloc(shown + 1, sizeof(*ret));
+	ret = xcalloc(shown, sizeof(*ret));
 	for (size_t i = 0; i < shown; i++)
 		if (has_image(p, t->s->all[i].image))
 			all[named.n++] = (struct named_row){t->s->all[i].name, i};

@@ -6,6 +6,7 @@
 #include "analysis/validation.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/utf8.h"
 #include "base/waits.h"
 #include "base/log.h"
@@ -77,7 +78,8 @@ static int sink(void *arg, const struct profile_experiment *x, const struct prof
 	/* What the method can be off by is the question here: the intervals are to be those of the
 	 * noise alone. */
 	seen.period_ns = 0;
-	return run_keep(&r->profile, &seen, points, n_points);
+	run_keep(&r->profile, &seen, points, n_points);
+	return 0;
 }
 
 static void print_figures(const struct validation *v)
@@ -104,15 +106,14 @@ static void print_figures(const struct validation *v)
 static void print(const struct run *r, const struct validation *v)
 {
 	double largest = 0;
-	_cleanup_free_ char *line = strdup(r->options.fixed_line);
+	_cleanup_free_ char *line = xstrdup(r->options.fixed_line);
 
-	if (line)
-		utf8_make_printable(line, utf8_locale());
+	utf8_make_printable(line, utf8_locale());
 	for (size_t i = 0; i < v->n_levels; i++)
 		largest = fmax(largest, fabs(v->levels[i].gap));
 	(void)printf("Validation of %s, %zu experiments: effect on the time per visit in points, "
 		     "below 0 it takes longer; 95 %% intervals\n",
-		     line ? line : "-", v->experiments);
+		     line, v->experiments);
 	(void)printf("  %-10s", "slowed by");
 	for (size_t i = 0; i < v->n_levels; i++)
 		(void)printf("  %16.0f %%", 100 * v->levels[i].slowed);

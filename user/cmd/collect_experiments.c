@@ -32,7 +32,6 @@
 struct words {
 	char **all; /* owned, NULL-terminated */
 	size_t n;
-	bool failed;
 };
 
 static void words_free(struct words *w)
@@ -48,16 +47,10 @@ static void add(struct words *w, const char *option, const char *value)
 	const char *two[] = {option, value};
 
 	for (size_t i = 0; i < 2; i++) {
-		char *copy = two[i] ? strdup(two[i]) : NULL;
-
 		if (!two[i])
 			continue;
-		if (!copy || array_room(w->all, w->n) < 0) {
-			free(copy);
-			w->failed = true;
-			return;
-		}
-		w->all[w->n++] = copy;
+		xarray_room(w->all, w->n);
+		w->all[w->n++] = xstrdup(two[i]);
 	}
 }
 
@@ -97,10 +90,8 @@ static void make_words(struct words *w, const struct collect_command *c, const c
 	add(w, "-q", "--no-report");
 	if (c->settings.verbose)
 		add(w, NULL, "--verbose");
-	if (array_room(w->all, w->n) < 0)
-		w->failed = true;
-	else
-		w->all[w->n] = NULL;
+	xarray_room(w->all, w->n);
+	w->all[w->n] = NULL;
 }
 
 /* Up to the end of the hour, so that each has its own experiments at 0 %. */
@@ -140,8 +131,6 @@ static int start(struct experiments *x, const struct collect_command *c, struct 
 	if (r < 0)
 		return r;
 	make_words(&w, c, path, seconds_left(now_s));
-	if (w.failed)
-		return fail(e, ENOMEM, "out of memory");
 	pid = fork();
 	if (pid == 0)
 		child(w.all, parent);

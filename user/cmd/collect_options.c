@@ -38,9 +38,8 @@ static int set_share(void *target, const struct option_row *row, const char *val
 {
 	double *share = (double *)((char *)target + row->offset);
 	size_t n = strlen(value);
-	_cleanup_free_ char *number = strndup(value, n && value[n - 1] == '%' ? n - 1 : n);
-	int r = number ? option_real(row, number, row->min, row->max, share, e)
-		       : fail(e, ENOMEM, "out of memory");
+	_cleanup_free_ char *number = xstrndup(value, n && value[n - 1] == '%' ? n - 1 : n);
+	int r = option_real(row, number, row->min, row->max, share, e);
 
 	if (r == 0)
 		*share /= 100;
@@ -51,8 +50,8 @@ static int add_word(void *target, const struct option_row *row, const char *valu
 {
 	struct option_words *w = (struct option_words *)((char *)target + row->offset);
 
-	if (array_room(w->all, w->n) < 0)
-		return fail(e, ENOMEM, "out of memory");
+	(void)e;
+	xarray_room(w->all, w->n);
 	w->all[w->n++] = value;
 	return 0;
 }

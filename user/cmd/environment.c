@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "shared/raw_call.h"
 
 #include <dlfcn.h>
@@ -40,23 +41,23 @@ static bool loads_first(const char *entry)
 static void shed_libraries(char **argv)
 {
 	int self = open("/proc/self/exe", O_PATH | O_CLOEXEC);
-	char *by = NULL, **with = NULL;
+	char *by, **with;
 	size_t n = 0, kept = 0;
 	bool any = false;
 
+	if (self < 0)
+		return;
 	while (environ && environ[n])
 		n++;
-	with = calloc(n + 2, sizeof(*with));
-	if (self < 0 || !with || asprintf(&by, KEPT_BY "%d", (int)getpid()) < 0)
-		return;
+	with = xcalloc(n + 2, sizeof(*with));
+	by = xasprintf(KEPT_BY "%d", (int)getpid());
 	for (size_t i = 0; i < n; i++) {
 		char *entry = environ[i];
 
 		if (strncmp(entry, KEPT, strlen(KEPT)) == 0 && loads_first(entry + strlen(KEPT)))
 			continue; /* not ours, and would be taken for it */
 		if (loads_first(entry)) {
-			if (asprintf(&entry, KEPT "%s", environ[i]) < 0)
-				return;
+			entry = xasprintf(KEPT "%s", environ[i]);
 			any = true;
 		}
 		with[kept++] = entry;

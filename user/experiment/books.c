@@ -2,6 +2,7 @@
 #include "experiment/books.h"
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -138,8 +139,8 @@ void books_settled_point(const struct backend_totals *settled, const struct back
 int books_latency(const struct backend_ops *ops, void *backend, size_t index,
 		  struct profile_point *ret)
 {
-	_cleanup_free_ struct profile_latency *l = NULL;
 	_cleanup_free_ struct backend_bucket *counted = NULL;
+	struct profile_latency *l;
 	struct backend_latency m;
 	int r;
 
@@ -151,9 +152,7 @@ int books_latency(const struct backend_ops *ops, void *backend, size_t index,
 	if (r < 0)
 		return r == -ENODATA ? 0 : r;
 	counted = m.buckets;
-	l = malloc(sizeof(*l));
-	if (!l)
-		return -ENOMEM;
+	ret->latency = l = xcalloc(1, sizeof(*l));
 	*l = (struct profile_latency){
 		.sum_ns = m.sum_ns,
 		.unmatched = m.unmatched,
@@ -162,14 +161,11 @@ int books_latency(const struct backend_ops *ops, void *backend, size_t index,
 		.lost = m.lost,
 		.in_flight_begin = m.in_flight_begin,
 		.in_flight_end = m.in_flight_end,
-		.buckets = calloc(m.n_buckets + 1, sizeof(*l->buckets)),
+		.buckets = xcalloc(m.n_buckets, sizeof(*l->buckets)),
 		.n_buckets = m.n_buckets,
 	};
-	if (!l->buckets)
-		return -ENOMEM;
 	for (size_t i = 0; i < m.n_buckets; i++)
 		l->buckets[i] = (struct profile_bucket){counted[i].bucket, counted[i].count};
-	ret->latency = TAKE_PTR(l);
 	return 0;
 }
 

@@ -25,7 +25,7 @@ void books_settled_point(const struct backend_totals *settled, const struct back
 			 size_t index, struct profile_point *ret);
 
 /* What point number @index measured in the experiment whose end() was called, for @ret, which loses
- * what it had. Nothing (NULL) where the point only counts. -ENOMEM, and what the backend says. */
+ * what it had. Nothing (NULL) where the point only counts. A negative errno is the backend's. */
 int books_latency(const struct backend_ops *ops, void *backend, size_t index,
 		  struct profile_point *ret);
 

@@ -2,6 +2,7 @@
 #include "experiment/plan.h"
 
 #include "base/clock.h"
+#include "base/memory.h"
 
 #include <errno.h>
 #include <math.h>
@@ -47,8 +48,8 @@ int plan_init(struct plan *p, uint64_t seed, double fixed_speedup, double zero_s
 	p->zero_share = zero_share;
 	p->fixed_speedup = fixed_speedup;
 	p->n_dealt = p->n_blocks = p->block_end = 0;
-	p->deck = calloc(n_grid + 1, sizeof(*p->deck));
-	return p->deck ? 0 : -ENOMEM;
+	p->deck = xcalloc(n_grid, sizeof(*p->deck));
+	return 0;
 }
 
 void plan_free(struct plan *p)

@@ -34,8 +34,7 @@ struct plan_line {
  * real). The zeros are spread among the others. Those are dealt to each line like cards, each value
  * of the grid once before any comes again, and of any four in a row one from each quarter of the
  * grid: so the few experiments of a line that is seldom drawn say as much as they can, and a short
- * run has no cell left empty by chance. -EINVAL: a value out of range, or random without a grid;
- * -ENOMEM. */
+ * run has no cell left empty by chance. -EINVAL: a value out of range, or random without a grid. */
 int plan_init(struct plan *p, uint64_t seed, double fixed_speedup, double zero_share,
 	      const double *grid, size_t n_grid, size_t n_slow);
 void plan_free(struct plan *p); /* frees the contents, not @p */

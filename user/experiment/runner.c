@@ -2,6 +2,7 @@
 #include "experiment/runner.h"
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "experiment/books.h"
 #include "experiment/bursts.h"
 #include "experiment/plan.h"
@@ -84,17 +85,9 @@ static int copy_options(struct runner *r, const struct runner_options *o)
 	if (r->o.max_experiment_ns < o->experiment_ns)
 		r->o.max_experiment_ns = o->experiment_ns;
 	r->visits_per_s = o->visits_per_s;
-	if (o->n_grid > 0) {
-		r->grid = calloc(o->n_grid, sizeof(*r->grid));
-		if (!r->grid)
-			return -ENOMEM;
-		memcpy(r->grid, o->grid, o->n_grid * sizeof(*r->grid));
-	}
-	if (o->fixed_line) {
-		r->fixed_line = strdup(o->fixed_line);
-		if (!r->fixed_line)
-			return -ENOMEM;
-	}
+	r->grid = xmemdup(o->grid, o->n_grid, sizeof(*r->grid));
+	if (o->fixed_line)
+		r->fixed_line = xstrdup(o->fixed_line);
 	if (o->whole_run)
 		return runner_add_point(r, "end-to-end", PROFILE_THROUGHPUT);
 	for (size_t i = 0; i < o->n_points; i++) {
@@ -108,22 +101,19 @@ static int copy_options(struct runner *r, const struct runner_options *o)
 int runner_new(const struct runner_options *o, const struct backend_ops *ops, void *backend,
 	       runner_sink sink, void *sink_arg, struct runner **ret)
 {
-	struct runner *r = calloc(1, sizeof(*r));
+	struct runner *r = xcalloc(1, sizeof(*r));
 	int err;
 
-	if (!r)
-		return -ENOMEM;
 	r->ops = ops;
 	r->backend = backend;
 	r->sink = sink;
 	r->sink_arg = sink_arg;
 	bursts_init(&r->bursts, o->duty, o->most_slowdown, o->zero_share, o->seed ^ 0x64757479);
+	r->tally = tally_new(ops, backend);
 	err = copy_options(r, o);
 	if (err >= 0)
 		err = plan_init(&r->plan, o->seed, o->fixed_speedup, o->zero_share, r->grid,
 				o->n_grid, o->n_slow);
-	if (err >= 0)
-		err = tally_new(ops, backend, &r->tally);
 	if (err >= 0 && o->slopes)
 		err = slopes_new(ops, backend, o->slopes, sink_arg, r->tally, &o->slopes_time,
 				 &r->slopes);
@@ -154,14 +144,9 @@ void runner_free(struct runner *r)
 
 int runner_add_point(struct runner *r, const char *name, enum profile_point_kind kind)
 {
-	char *copy;
-
 	if (r->n_points >= BACKEND_MAX_POINTS)
 		return -E2BIG;
-	copy = strdup(name);
-	if (!copy)
-		return -ENOMEM;
-	r->points[r->n_points++] = (struct profile_point){.kind = kind, .name = copy};
+	r->points[r->n_points++] = (struct profile_point){.kind = kind, .name = xstrdup(name)};
 	return 0;
 }
 
@@ -207,7 +192,7 @@ static int select_fixed(struct runner *r, struct backend_interval *intervals, si
 	}
 	*ret_n = n;
 	*ret = tally_line_named(r->tally, name ? name : r->fixed_line, function);
-	return *ret ? 0 : -ENOMEM;
+	return 0;
 }
 
 /* Lines that run and waits are drawn by their time, but lines at least every second time; where
@@ -586,12 +571,12 @@ void runner_get_status(const struct runner *r, struct runner_status *ret)
 	}
 }
 
-int runner_samples(const struct runner *r, struct profile_samples **ret, size_t *ret_n)
+void runner_samples(const struct runner *r, struct profile_samples **ret, size_t *ret_n)
 {
-	return tally_list(r->tally, ret, ret_n);
+	tally_list(r->tally, ret, ret_n);
 }
 
-int runner_places(const struct runner *r, struct backend_sample **ret, size_t *ret_n)
+void runner_places(const struct runner *r, struct backend_sample **ret, size_t *ret_n)
 {
-	return tally_places(r->tally, ret, ret_n);
+	tally_places(r->tally, ret, ret_n);
 }

@@ -98,6 +98,6 @@ struct runner_status {
 void runner_get_status(const struct runner *r, struct runner_status *ret);
 /* Samples per line since the start, largest first; locations point into the backend's interned
  * names. The array is the caller's. */
-int runner_samples(const struct runner *r, struct profile_samples **ret, size_t *ret_n);
+void runner_samples(const struct runner *r, struct profile_samples **ret, size_t *ret_n);
 /* See tally_places. */
-int runner_places(const struct runner *r, struct backend_sample **ret, size_t *ret_n);
+void runner_places(const struct runner *r, struct backend_sample **ret, size_t *ret_n);

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/memory.h"
 #include "base/waits.h"
 #include "experiment/tally.h"
 #include "profile/profile.h"
@@ -54,10 +55,11 @@ struct slopes {
 int slopes_new(const struct backend_ops *ops, void *backend, slopes_sink sink, void *arg,
 	       struct tally *t, const struct slopes_time *time, struct slopes **ret)
 {
-	struct slopes *s = ops->slopes_begin ? calloc(1, sizeof(*s)) : NULL;
+	struct slopes *s;
 
-	if (!s)
-		return ops->slopes_begin ? -ENOMEM : -EOPNOTSUPP;
+	if (!ops->slopes_begin)
+		return -EOPNOTSUPP;
+	s = xcalloc(1, sizeof(*s));
 	s->ops = ops;
 	s->backend = backend;
 	s->sink = sink;
@@ -175,12 +177,9 @@ static void tell_tally(const struct slopes *s, const struct backend_slopes *b)
 {
 	double length = b->own_ns < b->time_ns ? (double)(b->time_ns - b->own_ns) : 0;
 
-	for (size_t i = 0; i < s->n_lines; i++) {
-		struct tally_line *l = tally_line_named(s->tally, s->lines[i], NULL);
-
-		if (l)
-			tally_add_window(l, (double)b->place_ns[i], length);
-	}
+	for (size_t i = 0; i < s->n_lines; i++)
+		tally_add_window(tally_line_named(s->tally, s->lines[i], NULL),
+				 (double)b->place_ns[i], length);
 }
 
 /* Of one point, or one class of a latency point. @first: no point before it had visits. */
@@ -245,9 +244,7 @@ int slopes_close(struct slopes *s, const struct profile_point *points, size_t n_
 	if (!s->begun_ns)
 		return 0;
 	r = s->ops->slopes_end(s->backend);
-	t = calloc(1, sizeof(*t));
-	if (!t)
-		return -ENOMEM;
+	t = xcalloc(1, sizeof(*t));
 	t->slopes = s;
 	length = now > s->begun_ns ? now - s->begun_ns : 0;
 	for (size_t i = 0; r == 0 && i < n_points; i++) {

@@ -25,8 +25,8 @@ struct slopes_time {
 	unsigned int waits;
 };
 
-/* -ENOMEM, -EOPNOTSUPP: the backend has no slopes. @t is the caller's: the lines with
- * samples come from it, and it keeps their windows for the draw. */
+/* -EOPNOTSUPP: the backend has no slopes. @t is the caller's: the lines with samples come from it,
+ * and it keeps their windows for the draw. */
 int slopes_new(const struct backend_ops *ops, void *backend, slopes_sink sink, void *arg,
 	       struct tally *t, const struct slopes_time *time, struct slopes **ret);
 void slopes_free(struct slopes *s); /* NULL is allowed, as below */

@@ -2,6 +2,7 @@
 #include "experiment/tally.h"
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/waits.h"
 #include "profile/profile.h"
 
@@ -12,9 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* uthash would end the process when memory runs out; this way the entry's table pointer stays NULL
- * and we report it. */
-#define HASH_NONFATAL_OOM 1
+#define uthash_fatal(msg) out_of_memory()
 #include <uthash.h>
 
 /* A program can make code without end: past this many addresses the cache starts anew. Lines need
@@ -69,16 +68,13 @@ static void add(uint64_t *sum, uint64_t n)
 		*sum = UINT64_MAX;
 }
 
-int tally_new(const struct backend_ops *ops, void *backend, struct tally **ret)
+struct tally *tally_new(const struct backend_ops *ops, void *backend)
 {
-	struct tally *t = calloc(1, sizeof(*t));
+	struct tally *t = xcalloc(1, sizeof(*t));
 
-	if (!t)
-		return -ENOMEM;
 	t->ops = ops;
 	t->backend = backend;
-	*ret = t;
-	return 0;
+	return t;
 }
 
 static void clear_addresses(struct tally *t)
@@ -113,40 +109,32 @@ void tally_free(struct tally *t)
 	free(t);
 }
 
-/* The entry of an interned name, made if need be. NULL: out of memory. */
+/* The entry of an interned name, made if need be. */
 static struct line_entry *line_entry(struct tally *t, const char *name, const char *function)
 {
 	struct line_entry *l;
 
 	HASH_FIND_PTR(t->lines, &name, l);
 	if (!l) {
-		l = calloc(1, sizeof(*l));
-		if (!l)
-			return NULL;
+		l = xcalloc(1, sizeof(*l));
 		l->line.name = name;
 		l->line.wait = wait_of(name, NULL);
 		HASH_ADD_PTR(t->lines, line.name, l);
-		if (!l->hh.tbl) {
-			free(l);
-			return NULL;
-		}
 	}
 	if (!l->line.function)
 		l->line.function = function;
 	return l;
 }
 
-/* The copy of @l's called @text. NULL: there are too many, or no memory for one more; nothing
- * depends on them. */
+/* The copy of @l's called @text. NULL: there are too many; nothing depends on them. */
 static struct copy_entry *copy_entry(struct line_entry *l, const char *text)
 {
 	struct copy_entry **at = &l->copies;
 
 	for (size_t n = 0; n < MAX_COPIES; n++, at = &(*at)->next) {
 		if (!*at) {
-			*at = calloc(1, sizeof(**at));
-			if (*at)
-				(*at)->text = text;
+			*at = xcalloc(1, sizeof(**at));
+			(*at)->text = text;
 			return *at;
 		}
 		if ((*at)->text == text)
@@ -156,22 +144,16 @@ static struct copy_entry *copy_entry(struct line_entry *l, const char *text)
 }
 
 /* Finds the further lines of @a, which are in @function as well. */
-static int find_callers(struct tally *t, struct address_entry *a, const char *function)
+static void find_callers(struct tally *t, struct address_entry *a, const char *function)
 {
 	const char *names[MAX_CALLERS];
 	size_t n = t->ops->callers ? t->ops->callers(t->backend, a->addr, names, MAX_CALLERS) : 0;
 
 	if (!n)
-		return 0;
-	a->callers = calloc(n, sizeof(struct line_entry *));
-	if (!a->callers)
-		return -ENOMEM;
-	for (; a->n_callers < n; a->n_callers++) {
+		return;
+	a->callers = xcalloc(n, sizeof(struct line_entry *));
+	for (; a->n_callers < n; a->n_callers++)
 		a->callers[a->n_callers] = line_entry(t, names[a->n_callers], function);
-		if (!a->callers[a->n_callers])
-			return -ENOMEM;
-	}
-	return 0;
 }
 
 static int address_entry(struct tally *t, uint64_t addr, struct address_entry **ret)
@@ -191,28 +173,18 @@ static int address_entry(struct tally *t, uint64_t addr, struct address_entry **
 		t->sums.no_debug_info = true;
 	else if (r < 0 && r != -ENOENT)
 		return r;
-	if (r >= 0 && name) {
+	if (r >= 0 && name)
 		line = line_entry(t, name, function);
-		if (!line)
-			return -ENOMEM;
-	}
 	if (HASH_COUNT(t->addresses) >= MAX_ADDRESSES)
 		clear_addresses(t);
-	a = calloc(1, sizeof(*a));
-	if (!a)
-		return -ENOMEM;
+	a = xcalloc(1, sizeof(*a));
 	a->addr = addr;
 	a->line = line;
 	copy = line && t->ops->inlined ? t->ops->inlined(t->backend, addr) : NULL;
 	a->copy = copy ? copy_entry(line, copy) : NULL;
-	r = line ? find_callers(t, a, function) : 0;
-	if (r == 0)
-		HASH_ADD(hh, t->addresses, addr, sizeof(a->addr), a);
-	if (r < 0 || !a->hh.tbl) {
-		free(a->callers);
-		free(a);
-		return -ENOMEM;
-	}
+	if (line)
+		find_callers(t, a, function);
+	HASH_ADD(hh, t->addresses, addr, sizeof(a->addr), a);
 	*ret = a;
 	return 0;
 }
@@ -422,9 +394,7 @@ size_t tally_most(const struct tally *t, struct tally_line **ret, size_t max)
 
 struct tally_line *tally_line_named(struct tally *t, const char *name, const char *function)
 {
-	struct line_entry *l = line_entry(t, name, function);
-
-	return l ? &l->line : NULL;
+	return &line_entry(t, name, function)->line;
 }
 
 void tally_mark_tried(struct tally *t, struct tally_line *l)
@@ -484,11 +454,10 @@ static char *describe_copies(struct line_entry *l)
 		if (c->count)
 			sorted[n++] = c;
 	free(l->inlined);
-	l->inlined = text = n ? malloc(PROFILE_MAX_INLINED) : NULL;
+	l->inlined = text = n ? xcalloc(1, PROFILE_MAX_INLINED) : NULL;
 	if (!text)
 		return NULL;
 	qsort(sorted, n, sizeof(struct copy_entry *), more_first);
-	*text = '\0';
 	for (size_t i = 0; i < n; i++) {
 		int add = snprintf(text + used, PROFILE_MAX_INLINED - used, "%s%" PRIu64 "\t%s",
 				   i ? "\n" : "", sorted[i]->count, sorted[i]->text);
@@ -502,14 +471,12 @@ static char *describe_copies(struct line_entry *l)
 	return used ? text : NULL;
 }
 
-int tally_list(struct tally *t, struct profile_samples **ret, size_t *ret_n)
+void tally_list(struct tally *t, struct profile_samples **ret, size_t *ret_n)
 {
 	_cleanup_free_ struct profile_samples *list =
-		calloc(HASH_COUNT(t->lines) + 1, sizeof(*list));
+		xcalloc(HASH_COUNT(t->lines), sizeof(*list));
 	size_t n = 0;
 
-	if (!list)
-		return -ENOMEM;
 	for (struct line_entry *l = t->lines; l; l = l->hh.next)
 		if (l->line.total > 0)
 			list[n++] = (struct profile_samples){
@@ -522,7 +489,6 @@ int tally_list(struct tally *t, struct profile_samples **ret, size_t *ret_n)
 	qsort(list, n, sizeof(*list), larger_first);
 	*ret = n ? TAKE_PTR(list) : NULL;
 	*ret_n = n;
-	return 0;
 }
 
 static int by_place(const void *pa, const void *pb)
@@ -532,19 +498,16 @@ static int by_place(const void *pa, const void *pb)
 	return a->addr < b->addr ? -1 : a->addr > b->addr;
 }
 
-int tally_places(const struct tally *t, struct backend_sample **ret, size_t *ret_n)
+void tally_places(const struct tally *t, struct backend_sample **ret, size_t *ret_n)
 {
 	_cleanup_free_ struct backend_sample *list =
-		calloc(HASH_COUNT(t->addresses) + 1, sizeof(*list));
+		xcalloc(HASH_COUNT(t->addresses), sizeof(*list));
 	size_t n = 0;
 
-	if (!list)
-		return -ENOMEM;
 	for (const struct address_entry *a = t->addresses; a; a = a->hh.next)
 		if (a->count)
 			list[n++] = (struct backend_sample){.addr = a->addr, .count = a->count};
 	qsort(list, n, sizeof(*list), by_place);
 	*ret = n ? TAKE_PTR(list) : NULL;
 	*ret_n = n;
-	return 0;
 }

@@ -38,8 +38,7 @@ struct tally_sums {
 	bool no_debug_info; /* an object had none */
 };
 
-/* -ENOMEM. */
-int tally_new(const struct backend_ops *ops, void *backend, struct tally **ret);
+struct tally *tally_new(const struct backend_ops *ops, void *backend);
 void tally_free(struct tally *t); /* NULL is allowed */
 /* Takes what was sampled since the last call. Each address is named once (and again only after very
  * many others). */
@@ -74,7 +73,7 @@ uint64_t tally_waited(const struct tally *t, const struct tally_line *l, uint64_
 /* The lines, no waits, with most samples since the start, most first: at most @max into @ret;
  * returns how many. */
 size_t tally_most(const struct tally *t, struct tally_line **ret, size_t max);
-/* The entry of an interned name, made if need be. NULL: out of memory. */
+/* The entry of an interned name, made if need be. */
 struct tally_line *tally_line_named(struct tally *t, const char *name, const char *function);
 /* An experiment selects @l. */
 void tally_mark_tried(struct tally *t, struct tally_line *l);
@@ -86,7 +85,7 @@ void tally_get_sums(const struct tally *t, struct tally_sums *ret);
 /* Samples of execution per place since the start, where threads were and not what called it, by
  * place; *ret is the caller's (free), NULL when there are none. Not of places that were forgotten
  * for others. */
-int tally_places(const struct tally *t, struct backend_sample **ret, size_t *ret_n);
+void tally_places(const struct tally *t, struct backend_sample **ret, size_t *ret_n);
 /* Samples per line since the start, largest first; *ret is the caller's (free), NULL when there are
  * none; its strings are the tally's, those of inlined copies up to the next call. */
-int tally_list(struct tally *t, struct profile_samples **ret, size_t *ret_n);
+void tally_list(struct tally *t, struct profile_samples **ret, size_t *ret_n);

@@ -63,19 +63,15 @@ static const char *part_end(const char *text, const char *from)
 }
 
 /* The parts between commas, the caller's; *ret_n of them, at most MAX_PARTS + 1. */
-static int split(const char *text, const char *from, char *parts[MAX_PARTS + 1], size_t *ret_n,
-		 struct error *e)
+static void split(const char *text, const char *from, char *parts[MAX_PARTS + 1], size_t *ret_n)
 {
 	const char *end;
 
 	for (*ret_n = 0; from && *ret_n <= MAX_PARTS; from = end ? end + 1 : NULL) {
 		end = part_end(text, from);
-		parts[*ret_n] = strndup(from, end ? (size_t)(end - from) : strlen(from));
-		if (!parts[*ret_n])
-			return fail(e, ENOMEM, "out of memory");
+		parts[*ret_n] = xstrndup(from, end ? (size_t)(end - from) : strlen(from));
 		(*ret_n)++;
 	}
-	return 0;
 }
 
 /* "argN": what follows it, or NULL. */
@@ -112,9 +108,8 @@ static void reword(struct error *e, const char *prefix, const char *name, const 
 
 	if (!e || !starts_with(e->text, prefix))
 		return;
-	rest = strdup(e->text + strlen(prefix));
-	if (rest)
-		(void)fail(e, EINVAL, "--latency %s, %s%s", name, what, rest);
+	rest = xstrdup(e->text + strlen(prefix));
+	(void)fail(e, EINVAL, "--latency %s, %s%s", name, what, rest);
 }
 
 static int parse_end(const char *text, const char *part, bool is_end, struct latency_spec *l,
@@ -154,15 +149,10 @@ static int parse_end(const char *text, const char *part, bool is_end, struct lat
 	return 0;
 }
 
-static int set_name(struct point_spec *p, const char *name, const char *suffix)
+static void set_name(struct point_spec *p, const char *name, const char *suffix)
 {
-	char *text;
-
-	if (asprintf(&text, "%s%s", name, suffix) < 0)
-		return -ENOMEM;
 	free(p->name);
-	p->name = text;
-	return 0;
+	p->name = xasprintf("%s%s", name, suffix);
 }
 
 static int parse_parts(const char *text, char *const parts[], size_t n, struct latency_spec *l,
@@ -185,8 +175,8 @@ static int parse_parts(const char *text, char *const parts[], size_t n, struct l
 		return fail(e, EINVAL, "--latency '%s': BEGIN and END are the same place", text);
 	for (size_t i = 0; i < 2; i++)
 		l->ends[i].exact = l->arguments[i] > 0;
-	if (set_name(&l->ends[0], l->name, "") < 0 || set_name(&l->ends[1], l->name, SUFFIX) < 0)
-		return fail(e, ENOMEM, "out of memory");
+	set_name(&l->ends[0], l->name, "");
+	set_name(&l->ends[1], l->name, SUFFIX);
 	return 0;
 }
 
@@ -202,10 +192,9 @@ int latency_spec_parse(const char *text, struct latency_spec *ret, struct error 
 			    "--latency '%s': it begins with no name (letters, digits, '_', '.', "
 			    "'-') and '='; allowed is %s",
 			    text, FORM);
-	l.name = strndup(text, name);
-	r = l.name ? split(text, text + name + 1, parts, &n, e) : fail(e, ENOMEM, "out of memory");
-	if (r == 0)
-		r = parse_parts(text, parts, n, &l, e);
+	l.name = xstrndup(text, name);
+	split(text, text + name + 1, parts, &n);
+	r = parse_parts(text, parts, n, &l, e);
 	for (size_t i = 0; i <= MAX_PARTS; i++)
 		free(parts[i]);
 	if (r < 0) {
@@ -227,12 +216,9 @@ void latency_spec_free(struct latency_spec *l)
 void latency_reword(const char *name, struct error *e)
 {
 	for (int is_end = 0; is_end < 2; is_end++) {
-		_cleanup_free_ char *prefix = NULL;
+		_cleanup_free_ char *prefix = xasprintf("-p %s%s:", name, is_end ? SUFFIX : "");
 
-		if (asprintf(&prefix, "-p %s%s:", name, is_end ? SUFFIX : "") < 0)
-			prefix = NULL;
-		else
-			reword(e, prefix, name, is_end ? "END:" : "BEGIN:");
+		reword(e, prefix, name, is_end ? "END:" : "BEGIN:");
 	}
 }
 
@@ -256,11 +242,10 @@ int option_add_latency(void *target, const struct option_row *row, const char *v
 			return fail(e, EEXIST,
 				    "--%s '%s': there is a point of this name; choose another",
 				    row->name, value);
-	if (array_room(o->latencies, o->n_latencies) < 0)
-		return fail(e, ENOMEM, "out of memory");
+	xarray_room(o->latencies, o->n_latencies);
 	o->latencies[o->n_latencies++] =
 		(struct run_latency){o->n_points, {spec.arguments[0], spec.arguments[1]}};
-	for (size_t i = 0; i < 2 && r == 0; i++)
-		r = run_options_add_point(o, &spec.ends[i], e);
-	return r;
+	for (size_t i = 0; i < 2; i++)
+		run_options_add_point(o, &spec.ends[i]);
+	return 0;
 }

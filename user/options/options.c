@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/suggest.h"
 
 #include <errno.h>
@@ -27,31 +28,26 @@ static void free_tables(struct getopt_tables *t)
 	free(t->shorts);
 }
 
-static int make_tables(const struct option_row *rows, size_t n, bool among_words,
-		       struct getopt_tables *ret)
+static struct getopt_tables make_tables(const struct option_row *rows, size_t n, bool among_words)
 {
-	char *s;
+	struct getopt_tables t = {.longs = xcalloc(n + 1, sizeof(*t.longs)),
+				  .shorts = xcalloc(2 * n + 3, 1)};
+	char *s = t.shorts;
 
-	ret->longs = calloc(n + 1, sizeof(*ret->longs));
-	ret->shorts = malloc(2 * n + 3);
-	if (!ret->longs || !ret->shorts)
-		return -ENOMEM;
-	s = ret->shorts;
 	/* Either words are returned in their order, or the first one ends the options. */
 	*s++ = among_words ? '-' : '+';
 	*s++ = ':'; /* a missing value is told apart from an unknown option */
 	for (size_t i = 0; i < n; i++) {
-		ret->longs[i].name = rows[i].name;
-		ret->longs[i].has_arg = rows[i].arg ? required_argument : no_argument;
-		ret->longs[i].val = ROW_BASE + (int)i;
+		t.longs[i].name = rows[i].name;
+		t.longs[i].has_arg = rows[i].arg ? required_argument : no_argument;
+		t.longs[i].val = ROW_BASE + (int)i;
 		if (!rows[i].letter)
 			continue;
 		*s++ = rows[i].letter;
 		if (rows[i].arg)
 			*s++ = ':';
 	}
-	*s = '\0';
-	return 0;
+	return t;
 }
 
 static const struct option_row *row_of(const struct option_row *rows, size_t n, int val)
@@ -75,10 +71,8 @@ static int unknown_option(const struct option_row *rows, size_t n, const char *w
 
 	if (letter)
 		return fail(e, EINVAL, "unknown option '-%c'; --help lists the options", letter);
-	names = calloc(n + 1, sizeof(*names));
-	name = strndup(word + 2, strcspn(word + 2, "="));
-	if (!names || !name)
-		return fail(e, ENOMEM, "out of memory");
+	names = xcalloc(n + 1, sizeof(*names));
+	name = xstrndup(word + 2, strcspn(word + 2, "="));
 	len = strlen(name);
 	for (size_t i = 0; i < n; i++) {
 		if (!rows[i].help)
@@ -120,12 +114,10 @@ static int bad_option(const struct option_row *rows, size_t n, char **argv, int 
 static int parse(const struct option_row *rows, size_t n, void *target, int argc, char **argv,
 		 bool among_words, int *ret_first, struct error *e)
 {
-	_cleanup_(free_tables) struct getopt_tables t = {};
-	_cleanup_free_ char **words = calloc((size_t)argc + 1, sizeof(*words));
-	int n_words = 0, r = words ? make_tables(rows, n, among_words, &t) : -ENOMEM;
+	_cleanup_(free_tables) struct getopt_tables t = make_tables(rows, n, among_words);
+	_cleanup_free_ char **words = xcalloc((size_t)argc, sizeof(*words));
+	int n_words = 0, r;
 
-	if (r < 0)
-		return fail(e, -r, "out of memory");
 	opterr = 0;
 	optind = 0; /* makes glibc start afresh: a process may parse twice */
 	for (;;) {

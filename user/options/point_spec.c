@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/memory.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -29,7 +30,7 @@ static size_t without_return(const char *text)
 
 static char *copy(const char *from, const char *end)
 {
-	return strndup(from, (size_t)(end - from));
+	return xstrndup(from, (size_t)(end - from));
 }
 
 /* Splits "NAME=WHERE". 0: *ret_where is WHERE, *ret_name_len the length of NAME or 0. */
@@ -93,8 +94,8 @@ static int parse_line(const char *text, const char *where, const char *colon, st
 			    (int)(colon - where), where);
 	p->kind = POINT_FILE_LINE;
 	p->line = (uint32_t)line;
-	p->file = strndup(where, (size_t)(colon - where));
-	return p->file ? 0 : fail(e, ENOMEM, "out of memory");
+	p->file = copy(where, colon);
+	return 0;
 }
 
 /* FUNCTION[+OFFSET] or FUNCTION%return. A '+' without a digit behind it is an operator's. */
@@ -125,8 +126,8 @@ static int parse_function(const char *text, const char *function, struct point_s
 				    text, RETURN);
 		n = (size_t)(plus - function);
 	}
-	p->function = strndup(function, n);
-	return p->function ? 0 : fail(e, ENOMEM, "out of memory");
+	p->function = xstrndup(function, n);
+	return 0;
 }
 
 /* Probes and tracepoints: words of letters, digits and what their makers join them by. */
@@ -148,12 +149,10 @@ static int parse_usdt(const char *text, const char *where, struct point_spec *p,
 			    "usdt:BINARY:PROVIDER:NAME",
 			    text);
 	p->kind = POINT_USDT;
-	p->event = strdup(name + 1);
+	p->event = xstrdup(name + 1);
 	p->provider = provider ? copy(provider + 1, name) : copy(where, name);
 	p->binary = provider ? copy(where, provider) : NULL;
-	return p->event && p->provider && (p->binary || !provider)
-		       ? 0
-		       : fail(e, ENOMEM, "out of memory");
+	return 0;
 }
 
 /* NAME[%return] */
@@ -168,8 +167,8 @@ static int parse_syscall(const char *text, const char *where, struct point_spec 
 			text, RETURN);
 	p->kind = POINT_SYSCALL;
 	p->at_return = where[n];
-	p->event = strndup(where, n);
-	return p->event ? 0 : fail(e, ENOMEM, "out of memory");
+	p->event = xstrndup(where, n);
+	return 0;
 }
 
 /* CATEGORY:NAME */
@@ -185,8 +184,8 @@ static int parse_tracepoint(const char *text, const char *where, struct point_sp
 			text);
 	p->kind = POINT_TRACEPOINT;
 	p->provider = copy(where, colon);
-	p->event = strdup(colon + 1);
-	return p->provider && p->event ? 0 : fail(e, ENOMEM, "out of memory");
+	p->event = xstrdup(colon + 1);
+	return 0;
 }
 
 /* Is it called as shared objects are: "libz.so", "libz.so.1"? No function of C is. */
@@ -200,12 +199,10 @@ static bool is_library(const char *name)
 
 /* A library's function without a name is called after its place there, which reads like an offset:
  * "libz.so.1+0x2f40". */
-static int library_of_place(struct point_spec *p, struct error *e)
+static void library_of_place(struct point_spec *p)
 {
-	if (!p->offset || !is_library(p->function))
-		return 0;
-	p->binary = strdup(p->function);
-	return p->binary ? 0 : fail(e, ENOMEM, "out of memory");
+	if (p->offset && is_library(p->function))
+		p->binary = xstrdup(p->function);
 }
 
 /* FILE:LINE or [BINARY:]FUNCTION */
@@ -233,10 +230,13 @@ static int parse_sampled(const char *text, const char *where, struct point_spec 
 			    "--progress '%s': samples are counted of a whole function; leave out "
 			    "what stands behind %s",
 			    text, p->function);
-	if (r < 0 || !colon)
-		return r < 0 ? r : library_of_place(p, e);
-	p->binary = copy(where, colon);
-	return p->binary ? 0 : fail(e, ENOMEM, "out of memory");
+	if (r < 0)
+		return r;
+	if (colon)
+		p->binary = copy(where, colon);
+	else
+		library_of_place(p);
+	return 0;
 }
 
 static const struct {
@@ -264,7 +264,8 @@ static int parse_where(const char *text, const char *where, struct point_spec *p
 	if (!colon) {
 		p->kind = POINT_FUNCTION;
 		r = parse_function(text, where, p, e);
-		r = r < 0 ? r : library_of_place(p, e);
+		if (r == 0)
+			library_of_place(p);
 		if (p->binary)
 			p->kind = POINT_BINARY_FUNCTION;
 		return r;
@@ -287,8 +288,6 @@ static int parse_where(const char *text, const char *where, struct point_spec *p
 			    right);
 	p->kind = POINT_BINARY_FUNCTION;
 	p->binary = copy(where, colon);
-	if (!p->binary)
-		return fail(e, ENOMEM, "out of memory");
 	return parse_function(text, right, p, e);
 }
 
@@ -312,9 +311,7 @@ int point_spec_parse(const char *text, struct point_spec *ret, struct error *e)
 		r = parse_where(text, where, &p, e);
 	if (r < 0)
 		return r;
-	p.name = name_len ? strndup(text, name_len) : strdup(where);
-	if (!p.name)
-		return fail(e, ENOMEM, "out of memory");
+	p.name = name_len ? xstrndup(text, name_len) : xstrdup(where);
 	*ret = p;
 	p = (struct point_spec){};
 	return 0;

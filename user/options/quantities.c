@@ -66,11 +66,9 @@ int option_range(const struct option_row *row, const char *value, uint64_t *ret_
 		 uint64_t *ret_to, struct error *e)
 {
 	const char *dots = strstr(value, "..");
-	_cleanup_free_ char *first = strndup(value, dots ? (size_t)(dots - value) : strlen(value));
+	_cleanup_free_ char *first = xstrndup(value, dots ? (size_t)(dots - value) : strlen(value));
 	uint64_t unused;
 
-	if (!first)
-		return fail(e, ENOMEM, "out of memory");
 	if (!moment(first, ret_from, ret_to) || (dots && !moment(dots + 2, &unused, ret_to)) ||
 	    *ret_to <= *ret_from)
 		return fail(e, EINVAL,
@@ -125,14 +123,10 @@ void option_file_free(struct option_file *f)
 }
 
 /* Takes @word over. */
-static int add_word(struct option_file *f, char *word)
+static void add_word(struct option_file *f, char *word)
 {
-	if (!word || array_room(f->words, (size_t)f->n) < 0) {
-		free(word);
-		return -ENOMEM;
-	}
+	xarray_room(f->words, (size_t)f->n);
 	f->words[f->n++] = word;
-	return 0;
 }
 
 static char *trimmed(char *s)
@@ -144,21 +138,18 @@ static char *trimmed(char *s)
 	return s + strspn(s, " \t");
 }
 
-static int add_line(struct option_file *f, char *line)
+static void add_line(struct option_file *f, char *line)
 {
-	char *name, *value, *word = NULL;
+	char *name, *value;
 
 	line[strcspn(line, "#")] = '\0';
 	name = trimmed(line);
 	value = strchr(name, '=');
 	if (value)
 		*value++ = '\0';
-	if (!*name)
-		return 0;
-	if (asprintf(&word, "--%s%s%s", trimmed(name), value ? "=" : "",
-		     value ? trimmed(value) : "") < 0)
-		word = NULL;
-	return add_word(f, word);
+	if (*name)
+		add_word(f, xasprintf("--%s%s%s", trimmed(name), value ? "=" : "",
+				      value ? trimmed(value) : ""));
 }
 
 static int read_lines(struct option_file *f, FILE *in)
@@ -166,11 +157,13 @@ static int read_lines(struct option_file *f, FILE *in)
 	_cleanup_free_ char *line = NULL;
 	size_t room = 0;
 	ssize_t n;
-	int r = 0;
 
-	while (r == 0 && (n = getline(&line, &room, in)) > 0)
-		r = n > MOST_LINE || strlen(line) != (size_t)n ? -EINVAL : add_line(f, line);
-	return r == 0 && ferror(in) ? -EIO : r;
+	while ((n = getline(&line, &room, in)) > 0) {
+		if (n > MOST_LINE || strlen(line) != (size_t)n)
+			return -EINVAL;
+		add_line(f, line);
+	}
+	return ferror(in) ? -EIO : 0;
 }
 
 int option_file_read(const char *path, struct option_file *ret, struct error *e)
@@ -183,20 +176,15 @@ int option_file_read(const char *path, struct option_file *ret, struct error *e)
 	if (fd < 0)
 		return fail(e, -fd, "cannot read '%s': %s", path,
 			    fd == -ENOEXEC ? "it is not a regular file" : strerror(-fd));
-	in = fdopen(fd, "r");
-	if (!in) {
-		(void)close(fd);
-		return fail(e, ENOMEM, "out of memory");
-	}
+	in = or_out_of_memory(fdopen(fd, "r"));
 	if (fstat(fd, &st) < 0 || (st.st_uid != 0 && st.st_uid != geteuid()) ||
 	    st.st_mode & (S_IWGRP | S_IWOTH))
 		return fail(
 			e, EPERM,
 			"'%s' is not taken: it belongs to another user, or others may write to it",
 			path);
-	r = add_word(&f, strdup(path));
-	if (r == 0)
-		r = read_lines(&f, in);
+	add_word(&f, xstrdup(path));
+	r = read_lines(&f, in);
 	if (r < 0) {
 		option_file_free(&f);
 		return fail(e, -r, "cannot read '%s': %s", path,

@@ -43,13 +43,11 @@ static void *field(void *target, const struct option_row *row)
 	return (char *)target + row->offset;
 }
 
-int run_options_add_point(struct run_options *o, struct point_spec *spec, struct error *e)
+void run_options_add_point(struct run_options *o, struct point_spec *spec)
 {
-	if (array_room(o->points, o->n_points) < 0)
-		return fail(e, ENOMEM, "out of memory");
+	xarray_room(o->points, o->n_points);
 	o->points[o->n_points++] = *spec;
 	*spec = (struct point_spec){};
-	return 0;
 }
 
 static int set_point(void *target, const struct option_row *row, const char *value, struct error *e)
@@ -70,15 +68,14 @@ static int set_point(void *target, const struct option_row *row, const char *val
 				    "--%s '%s': there is a point of this name; name one of them, "
 				    "NAME=WHERE",
 				    row->name, value);
-	return run_options_add_point(o, &spec, e);
+	run_options_add_point(o, &spec);
+	return 0;
 }
 
-static int add_word(const char ***list, size_t *n, const char *value, struct error *e)
+static void add_word(const char ***list, size_t *n, const char *value)
 {
-	if (array_room(*list, *n) < 0)
-		return fail(e, ENOMEM, "out of memory");
+	xarray_room(*list, *n);
 	(*list)[(*n)++] = value;
-	return 0;
 }
 
 int option_set_word(void *target, const struct option_row *row, const char *value, struct error *e)
@@ -114,7 +111,8 @@ int option_add_glob(void *target, const struct option_row *row, const char *valu
 	if (!*value || strcmp(value, "!") == 0)
 		return fail(e, EINVAL, "--%s '%s': allowed are patterns, '!' in front excludes",
 			    row->name, value);
-	return add_word(&globs->all, &globs->n, value, e);
+	add_word(&globs->all, &globs->n, value);
+	return 0;
 }
 
 static int set_output(void *target, const struct option_row *row, const char *value,
@@ -149,10 +147,7 @@ static int add_stop(void *target, const struct option_row *row, const char *valu
 	(void)row;
 	if (r < 0)
 		return r;
-	if (array_room(o->stops, o->n_stops) < 0) {
-		stop_spec_free(&s);
-		return fail(e, ENOMEM, "out of memory");
-	}
+	xarray_room(o->stops, o->n_stops);
 	o->stops[o->n_stops++] = s;
 	return 0;
 }
@@ -338,7 +333,8 @@ int option_add_debug_dir(void *target, const struct option_row *row, const char 
 
 	if (!*value)
 		return fail(e, EINVAL, "--%s '': allowed is a directory", row->name);
-	return add_word(&o->debug_dirs, &o->n_debug_dirs, value, e);
+	add_word(&o->debug_dirs, &o->n_debug_dirs, value);
+	return 0;
 }
 
 int option_add_source_prefix(void *target, const struct option_row *row, const char *value,
@@ -351,7 +347,8 @@ int option_add_source_prefix(void *target, const struct option_row *row, const c
 			    "--%s '%s': allowed is OLD=NEW, directories as the debug information "
 			    "has them and as they are here",
 			    row->name, value);
-	return add_word(&o->prefixes, &o->n_prefixes, value, e);
+	add_word(&o->prefixes, &o->n_prefixes, value);
+	return 0;
 }
 
 int option_set_features(void *target, const struct option_row *row, const char *value,

@@ -42,8 +42,8 @@ int option_set_form(void *target, const struct option_row *row, const char *valu
 int option_set_signal(void *target, const struct option_row *row, const char *value,
 		      struct error *e);
 
-/* Takes over what @spec has. Leaves it if there is no memory. */
-int run_options_add_point(struct run_options *o, struct point_spec *spec, struct error *e);
+/* Takes over what @spec has. */
+void run_options_add_point(struct run_options *o, struct point_spec *spec);
 /* Of `run`, in latency_spec.c. */
 int option_add_latency(void *target, const struct option_row *row, const char *value,
 		       struct error *e);

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/waits.h"
 #include "options/run_option_rows.h"
 
@@ -39,14 +40,14 @@ static struct option_row *rows_of(enum run_kind kind, const struct option_row *m
 	size_t n_own, n = 0;
 	const struct option_row *own = scope_option_rows(kind, &n_own);
 	unsigned int command = 1U << kind | (n_more ? NOT_VALIDATE : 0);
-	struct option_row *all = calloc(n_run_option_rows + n_own + n_more, sizeof(*all));
+	struct option_row *all = xcalloc(n_run_option_rows + n_own + n_more, sizeof(*all));
 
-	for (size_t i = 0; all && i < n_own; i++)
+	for (size_t i = 0; i < n_own; i++)
 		all[n++] = own[i];
-	for (size_t i = 0; all && i < n_run_option_rows; i++)
+	for (size_t i = 0; i < n_run_option_rows; i++)
 		if (!(run_option_rows[i].not_for & command))
 			all[n++] = run_option_rows[i];
-	for (size_t i = 0; all && i < n_more; i++)
+	for (size_t i = 0; i < n_more; i++)
 		all[n++] = more[i];
 	*ret_n = n;
 	return all;
@@ -57,8 +58,7 @@ void run_options_list(enum run_kind kind, const struct option_row *more, size_t 
 	size_t n;
 	_cleanup_free_ struct option_row *rows = rows_of(kind, more, n_more, &n);
 
-	if (rows)
-		options_help(out, rows, n);
+	options_help(out, rows, n);
 }
 
 void run_options_help(enum run_kind kind, FILE *out)
@@ -236,7 +236,7 @@ int run_options_parse(enum run_kind kind, const struct option_row *more, size_t 
 	for (int percent = DEFAULT_STEP_PERCENT; percent <= 100; percent += DEFAULT_STEP_PERCENT)
 		o.grid[o.n_grid++] = percent / 100.0;
 	rows = rows_of(kind, more, n_more, &n_rows);
-	r = rows ? parse_words(rows, n_rows, &o, argc, argv, e) : fail(e, ENOMEM, "out of memory");
+	r = parse_words(rows, n_rows, &o, argc, argv, e);
 	if (r == 0 && !o.help)
 		r = check(&o, e);
 	if (r < 0) {

@@ -132,8 +132,7 @@ int scope_options_pids(struct scope_options *s, const char *word, struct error *
 			if (s->pids[i] == pid)
 				return fail(e, EINVAL, "'%s': process %ld is named twice", word,
 					    pid);
-		if (array_room(s->pids, s->n_pids) < 0)
-			return fail(e, ENOMEM, "out of memory");
+		xarray_room(s->pids, s->n_pids);
 		s->pids[s->n_pids++] = (pid_t)pid;
 		from += len;
 		if (!*from)

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "options/options.h"
 
 #include <errno.h>
@@ -23,10 +24,10 @@ static bool number(const char *text, const char *const *units, const double *fac
 {
 	static const struct option_row row = {.name = "stop-if"};
 	size_t digits = strspn(text, "0123456789.");
-	_cleanup_free_ char *head = strndup(text, digits);
+	_cleanup_free_ char *head = xstrndup(text, digits);
 	double v;
 
-	if (!head || option_real(&row, head, 0, 1e15, &v, NULL) < 0)
+	if (option_real(&row, head, 0, 1e15, &v, NULL) < 0)
 		return false;
 	for (size_t i = 0; i < n; i++)
 		if (strcmp(text + digits, units[i]) == 0) {
@@ -97,9 +98,9 @@ static bool parse(char *head, const char *value, struct stop_spec *ret)
 		ret->kind = STOP_RESTARTS;
 		return is_plain(value, &ret->bound);
 	}
-	ret->name = name ? strdup(name) : NULL;
-	if (!ret->name)
+	if (!name)
 		return false;
+	ret->name = xstrdup(name);
 	if (strcmp(head, "psi") == 0) {
 		ret->kind = STOP_PSI;
 		for (size_t i = 0; i < sizeof(resources) / sizeof(resources[0]); i++)
@@ -114,7 +115,7 @@ static bool parse(char *head, const char *value, struct stop_spec *ret)
 int stop_spec_parse(const char *text, struct stop_spec *ret, struct error *e)
 {
 	const char *above = strchr(text, '>');
-	_cleanup_free_ char *head = above ? strndup(text, (size_t)(above - text)) : NULL;
+	_cleanup_free_ char *head = above ? xstrndup(text, (size_t)(above - text)) : NULL;
 	struct stop_spec s = {.text = text};
 
 	if (!head || !parse(head, above + 1, &s)) {

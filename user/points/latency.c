@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "cozbpf.skel.h"
 #include "kernel/map_call.h"
 #include "shared/latency.h"
@@ -47,14 +48,11 @@ int latency_configure(struct points *ps, struct error *e)
 		return fail(e, -r, "cannot make room for latency points: %s", strerror(-r));
 	if (n == 0)
 		return 0;
-	ps->latencies = calloc(1, sizeof(*ps->latencies));
-	if (!ps->latencies)
-		return fail(e, ENOMEM, "out of memory");
+	ps->latencies = xcalloc(1, sizeof(*ps->latencies));
 	ps->latencies->room = n;
-	ps->latencies->percpu = calloc(ps->nr_cpus, sizeof(*ps->latencies->percpu));
-	ps->latencies->lengths = calloc(n, sizeof(*ps->latencies->lengths));
-	return ps->latencies->percpu && ps->latencies->lengths ? 0
-							       : fail(e, ENOMEM, "out of memory");
+	ps->latencies->percpu = xcalloc(ps->nr_cpus, sizeof(*ps->latencies->percpu));
+	ps->latencies->lengths = xcalloc(n, sizeof(*ps->latencies->lengths));
+	return 0;
 }
 
 void latency_close(struct points *ps)
@@ -121,8 +119,7 @@ int points_latency_begin(struct points *ps)
 }
 
 /* What was counted between two readings. */
-static int difference(const struct abi_latency *a, const struct abi_latency *b,
-		      struct backend_latency *ret)
+static struct backend_latency difference(const struct abi_latency *a, const struct abi_latency *b)
 {
 	struct backend_latency d = {
 		.sum_ns = (int64_t)((uint64_t)b->sum - (uint64_t)a->sum),
@@ -136,16 +133,13 @@ static int difference(const struct abi_latency *a, const struct abi_latency *b,
 
 	for (size_t i = 0; i < HISTOGRAM_BUCKETS; i++)
 		d.n_buckets += b->buckets[i] != a->buckets[i];
-	d.buckets = calloc(d.n_buckets ? d.n_buckets : 1, sizeof(*d.buckets));
-	if (!d.buckets)
-		return -ENOMEM;
+	d.buckets = xcalloc(d.n_buckets, sizeof(*d.buckets));
 	d.n_buckets = 0;
 	for (uint32_t i = 0; i < HISTOGRAM_BUCKETS; i++)
 		if (b->buckets[i] != a->buckets[i])
 			d.buckets[d.n_buckets++] = (struct backend_bucket){
 				i, (uint32_t)(b->buckets[i] - a->buckets[i])};
-	*ret = d;
-	return 0;
+	return d;
 }
 
 int points_latency(struct points *ps, size_t i, struct backend_latency *ret)
@@ -157,7 +151,9 @@ int points_latency(struct points *ps, size_t i, struct backend_latency *ret)
 	if (!p || !p->pair)
 		return -ENODATA;
 	r = read_latency(ps, p->pair - 1, &now);
-	return r < 0 ? r : difference(&ps->latencies->begin[p->pair - 1], &now, ret);
+	if (r == 0)
+		*ret = difference(&ps->latencies->begin[p->pair - 1], &now);
+	return r;
 }
 
 int points_window_begin(struct points *ps)
@@ -200,8 +196,8 @@ static void take_lengths(struct latencies *l, size_t i, const struct abi_latency
 int points_window_end(struct points *ps)
 {
 	struct latencies *l = ps->latencies;
-	_cleanup_free_ struct abi_latency *now = l ? malloc(sizeof(*now)) : NULL;
-	int r = l && !now ? -ENOMEM : 0;
+	_cleanup_free_ struct abi_latency *now = xcalloc(1, sizeof(*now));
+	int r = 0;
 
 	for (size_t i = 0; l && r == 0 && i < l->n; i++) {
 		r = read_latency(ps, (unsigned int)i, now);

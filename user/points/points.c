@@ -53,9 +53,7 @@ int points_open(struct points *ps, const struct points_options *o, struct cozbpf
 		.skel = skel,
 		.nr_cpus = nr_cpus,
 	};
-	ps->percpu = calloc(nr_cpus, sizeof(*ps->percpu));
-	if (!ps->percpu)
-		return fail(e, ENOMEM, "out of memory");
+	ps->percpu = xcalloc(nr_cpus, sizeof(*ps->percpu));
 	skel->rodata->config.has_sampled = (o->needs & POINTS_NEED_SAMPLED) != 0;
 	choose_programs(ps);
 	return latency_configure(ps, e);
@@ -85,8 +83,8 @@ static struct point *new_point(struct points *ps, const char *name)
 		return NULL;
 	p = &ps->all[ps->n];
 	memset(p, 0, sizeof(*p));
-	p->name = strdup(name);
-	return p->name ? p : NULL;
+	p->name = xstrdup(name);
+	return p;
 }
 
 int points_add(struct points *ps, const char *name, size_t *ret, struct error *e)
@@ -131,24 +129,16 @@ int points_attach_sites(struct points *ps, size_t point, const struct point_site
 	return points_attach_probes(ps, p, &u, sites, n, e);
 }
 
-int point_keep(struct point *p, struct bpf_link *link)
+void point_keep(struct point *p, struct bpf_link *link)
 {
-	if (array_room(p->links, p->n_links) < 0) {
-		(void)bpf_link__destroy(link);
-		return -ENOMEM;
-	}
+	xarray_room(p->links, p->n_links);
 	p->links[p->n_links++] = link;
-	return 0;
 }
 
-int point_keep_fd(struct point *p, int fd)
+void point_keep_fd(struct point *p, int fd)
 {
-	if (array_room(p->fds, p->n_fds) < 0) {
-		(void)close(fd);
-		return -ENOMEM;
-	}
+	xarray_room(p->fds, p->n_fds);
 	p->fds[p->n_fds++] = fd;
-	return 0;
 }
 
 void point_free(struct point *p)

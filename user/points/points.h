@@ -150,7 +150,7 @@ int points_attach_syscall(struct points *ps, size_t point, unsigned int number, 
 int points_attach_tracepoint(struct points *ps, size_t point, const char *category,
 			     const char *name, struct error *e);
 /* Samples in a line, FILE:LINE, of what is in scope; code of it that appears later is taken in. */
-int points_attach_line(struct points *ps, size_t point, const char *line, struct error *e);
+void points_attach_line(struct points *ps, size_t point, const char *line);
 /* ... in a function's code, of which these are parts, in object @i of the code map, which need not
  * be in scope: samples there, and where it has called what is neither in scope nor the function's.
  * May be called again, for more. At most ABI_MAX_SAMPLED parts of all points count. */
@@ -201,10 +201,9 @@ void points_update_sampled(struct points *ps);
 
 /* Detaches the probes and frees the contents. */
 void point_free(struct point *p);
-/* Keeps a link, or a descriptor that is one, with the point, which then owns it; where that fails
- * it is closed. -ENOMEM. */
-int point_keep(struct point *p, struct bpf_link *link);
-int point_keep_fd(struct point *p, int fd);
+/* Keeps a link, or a descriptor that is one, with the point, which then owns it. */
+void point_keep(struct point *p, struct bpf_link *link);
+void point_keep_fd(struct point *p, int fd);
 
 /* uprobes.c. A probe on each site, kept with @p. */
 struct point_probes {

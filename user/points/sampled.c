@@ -5,6 +5,7 @@
 #include "points/private.h"
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "code/map.h"
 #include "cozbpf.skel.h"
 
@@ -63,21 +64,17 @@ void points_update_sampled(struct points *ps)
 	__atomic_store_n(&a->n_functions, all.n_functions, __ATOMIC_SEQ_CST);
 }
 
-int points_attach_line(struct points *ps, size_t point, const char *line, struct error *e)
+void points_attach_line(struct points *ps, size_t point, const char *line)
 {
 	ps->all[point].is_sampled = true;
-	ps->all[point].sampled = strdup(line);
-	if (!ps->all[point].sampled)
-		return fail(e, ENOMEM, "out of memory");
+	ps->all[point].sampled = xstrdup(line);
 	points_update_sampled(ps);
-	return 0;
 }
 
 int points_attach_code(struct points *ps, size_t point, size_t object,
 		       const struct elf_symbol *parts, size_t n, struct error *e)
 {
 	struct point *p = &ps->all[point];
-	struct sampled_code *grown;
 	size_t taken = n;
 
 	for (size_t i = 0; i < ps->n; i++)
@@ -88,10 +85,7 @@ int points_attach_code(struct points *ps, size_t point, size_t object,
 			    "and copies, of which %d can be "
 			    "counted",
 			    p->name, taken, ABI_MAX_SAMPLED);
-	grown = reallocarray(p->codes, p->n_codes + n, sizeof(*grown));
-	if (!grown)
-		return fail(e, ENOMEM, "out of memory");
-	p->codes = grown;
+	p->codes = xreallocarray(p->codes, p->n_codes + n, sizeof(*p->codes));
 	for (size_t i = 0; i < n; i++)
 		p->codes[p->n_codes++] = (struct sampled_code){
 			object, {parts[i].addr, parts[i].addr + parts[i].size}};

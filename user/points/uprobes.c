@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "cozbpf.skel.h"
 #include "elf/code_place.h"
 #include "kernel/text.h"
@@ -62,8 +63,8 @@ static int attach_each(struct point *p, const struct point_probes *u, const stru
 		struct bpf_link *link;
 
 		r = uprobe_attach(all, i, u->one, &link, e);
-		if (r == 0 && point_keep(p, link) < 0)
-			r = fail(e, ENOMEM, "out of memory");
+		if (r == 0)
+			point_keep(p, link);
 	}
 	return r;
 }
@@ -75,20 +76,19 @@ static int attach_all(struct point *p, const struct point_probes *u, const struc
 
 	if (fd < 0)
 		return fd;
-	return point_keep_fd(p, fd) < 0 ? fail(e, ENOMEM, "out of memory") : 0;
+	point_keep_fd(p, fd);
+	return 0;
 }
 
 /* Sites of one object. */
 static int attach_object(struct points *ps, struct point *p, const struct point_probes *u,
 			 const struct point_site *sites, size_t n, struct error *e)
 {
-	_cleanup_free_ struct uprobe *probes = calloc(n, sizeof(*probes));
+	_cleanup_free_ struct uprobe *probes = xcalloc(n, sizeof(*probes));
 	_cleanup_(code_places_close) struct code_places places = {.o = sites[0].object};
 	const struct uprobes all = {.places = &places, .pid = u->pid, .all = probes, .n = n};
 	int r = 0;
 
-	if (!probes)
-		return fail(e, ENOMEM, "out of memory");
 	for (size_t i = 0; r == 0 && i < n; i++) {
 		uint64_t exit = 0;
 

@@ -213,16 +213,13 @@ static int find_entries(const struct elf_object *o, struct line_table *lines,
 {
 	_cleanup_free_ struct elf_symbol *entries = NULL;
 	struct elf_symbol place;
-	int r;
+	int r = 0;
 
 	*ret_offset = p->offset;
 	if (find_place(o, p, &place)) {
-		entries = calloc(1, sizeof(*entries));
+		entries = xmemdup(&place, 1, sizeof(place));
 		*ret_n = 1;
 		*ret_offset = 0;
-		if (entries)
-			entries[0] = place;
-		r = entries ? 0 : -ENOMEM;
 	} else {
 		r = say_namesakes(o, lines, p, option, e);
 		if (r < 0)
@@ -257,9 +254,7 @@ static int find_function(const struct elf_object *o, struct line_table *lines,
 	if (offset)
 		*ret_n = 1;
 	*ret_offset = offset;
-	*ret = calloc(*ret_n, sizeof(**ret));
-	if (!*ret)
-		return fail(e, ENOMEM, "out of memory");
+	*ret = xcalloc(*ret_n, sizeof(**ret));
 	for (size_t i = 0; i < *ret_n; i++)
 		(*ret)[i] = entries[i].addr + offset;
 	return 0;
@@ -274,10 +269,8 @@ static int find_sampled(const struct elf_object *o, struct line_table *lines,
 	int r;
 
 	if (find_place(o, p, &place)) {
-		ret->code = calloc(1, sizeof(*ret->code));
-		if (!ret->code)
-			return fail(e, ENOMEM, "out of memory");
-		ret->code[ret->n_code++] = place;
+		ret->code = xmemdup(&place, 1, sizeof(place));
+		ret->n_code = 1;
 		return 0;
 	}
 	if (p->offset)
@@ -330,8 +323,7 @@ static int look_at_probe(const struct usdt_probe *probe, void *arg)
 	}
 	if (s->n == POINT_MAX_SITES)
 		return -E2BIG;
-	if (array_room(s->all, s->n) < 0)
-		return -ENOMEM;
+	xarray_room(s->all, s->n);
 	s->all[s->n++] = (struct point_site){
 		.object = x->o,
 		.vaddr = probe->vaddr,
@@ -365,15 +357,13 @@ static int find_usdt(const struct elf_object *o, const struct point_spec *p, con
 		    x.near[0] ? "; did you mean " : "", x.near);
 }
 
-static int make_sites(const struct elf_object *o, const uint64_t *addrs, size_t n, bool exact,
-		      struct point_sites *ret, struct error *e)
+static void make_sites(const struct elf_object *o, const uint64_t *addrs, size_t n, bool exact,
+		       struct point_sites *ret)
 {
 	/* What was named to the byte stays there. */
 	bool movable = !exact && n <= MAX_MOVED;
 
-	ret->all = calloc(n, sizeof(*ret->all));
-	if (!ret->all)
-		return fail(e, ENOMEM, "out of memory");
+	ret->all = xcalloc(n, sizeof(*ret->all));
 	ret->n = n;
 	for (size_t i = 0; i < n; i++) {
 		struct point_site *s = &ret->all[i];
@@ -384,7 +374,6 @@ static int make_sites(const struct elf_object *o, const uint64_t *addrs, size_t 
 		else
 			s->cost = code_cost_at(o, addrs[i]);
 	}
-	return 0;
 }
 
 /* All returns of the function and of its copies. */
@@ -402,7 +391,6 @@ static int find_returns(const struct elf_object *o, struct line_table *lines,
 		return r;
 	for (size_t i = 0; r == 0 && i < n; i++) {
 		_cleanup_free_ struct code_exit *exits = NULL;
-		struct code_exit *grown;
 		size_t more = 0;
 
 		r = code_exits(o, &entries[i], &exits, &more, &why);
@@ -413,16 +401,11 @@ static int find_returns(const struct elf_object *o, struct line_table *lines,
 				option, p->name, why.text);
 		if (more > POINT_MAX_SITES - ret->n)
 			return fail(e, E2BIG, "%s %s: too many places", option, p->name);
-		grown = reallocarray(ret->exits, ret->n + more, sizeof(*grown));
-		if (!grown)
-			return fail(e, ENOMEM, "out of memory");
-		ret->exits = grown;
+		ret->exits = xreallocarray(ret->exits, ret->n + more, sizeof(*exits));
 		memcpy(ret->exits + ret->n, exits, more * sizeof(*exits));
 		ret->n += more;
 	}
-	ret->all = calloc(ret->n + 1, sizeof(*ret->all));
-	if (!ret->all)
-		return fail(e, ENOMEM, "out of memory");
+	ret->all = xcalloc(ret->n, sizeof(*ret->all));
 	for (size_t i = 0; i < ret->n; i++)
 		ret->all[i] = (struct point_site){.object = o,
 						  .vaddr = ret->exits[i].vaddr,
@@ -526,7 +509,7 @@ static int find_in(const struct elf_object *o, struct line_table *lines, const s
 	for (size_t i = 0; r == 0 && i < ret->n_code; i++)
 		r = find_sharers(o, p, false, ret->code[i].addr, ret, e);
 	if (r == 0 && n && p->kind != POINT_SAMPLED_LINE)
-		r = make_sites(o, addrs, n, exact || offset, ret, e);
+		make_sites(o, addrs, n, exact || offset, ret);
 	if (r == 0 && ret->n)
 		r = check_sites(o, p, option, ret, e);
 	if (r < 0)

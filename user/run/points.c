@@ -51,22 +51,19 @@ static int check_shared(const struct run *r, const struct point_spec *p,
 }
 
 /* One that may. */
-static int say_shared(struct run *r, struct run_point *x, const struct point_spec *p,
-		      const struct point_sites *sites, struct error *e)
+static void say_shared(struct run *r, struct run_point *x, const struct point_spec *p,
+		       const struct point_sites *sites)
 {
-	_cleanup_free_ char *before = r->shared;
+	_cleanup_free_ char *before = NULL;
 
 	if (!sites->shared || x->shared)
-		return 0;
+		return;
 	x->shared = true;
-	if (asprintf(&r->shared, "%s%s%s counts visits of %s as well", before ? before : "",
-		     before ? "; " : "", p->name, sites->shared) < 0) {
-		r->shared = NULL;
-		return fail(e, ENOMEM, "out of memory");
-	}
+	before = r->shared;
+	r->shared = xasprintf("%s%s%s counts visits of %s as well", before ? before : "",
+			      before ? "; " : "", p->name, sites->shared);
 	(void)log_error("warning: -p %s: its code is also that of %s: visits of all of them count",
 			p->name, sites->shared);
-	return 0;
 }
 
 static int try_object(struct run *r, size_t i, const struct point_spec *p, struct error *e)
@@ -220,13 +217,11 @@ static int add_tracepoint(struct run *r, size_t point, const struct point_spec *
 static int add_sampled_line(struct run *r, size_t point, const struct point_spec *p,
 			    struct error *e)
 {
-	_cleanup_free_ char *line = NULL;
+	_cleanup_free_ char *line = xasprintf("%s:%u", p->file, p->line);
 
-	if (asprintf(&line, "%s:%u", p->file, p->line) < 0) {
-		line = NULL;
-		return fail(e, ENOMEM, "out of memory");
-	}
-	return points_attach_line(session_points(r->session), point, line, e);
+	(void)e;
+	points_attach_line(session_points(r->session), point, line);
+	return 0;
 }
 
 /* One with places in objects, which may come later: in object @i these. */
@@ -329,10 +324,10 @@ static int attach_to_object(struct run *r, struct run_point *x, const struct poi
 		return p->binary || err == -ENOMEM || err == -ENOTUNIQ ? err : 0;
 	}
 	err = check_shared(r, p, &sites, e);
-	if (err == 0)
-		err = say_shared(r, x, p, &sites, e);
-	if (err == 0)
+	if (err == 0) {
+		say_shared(r, x, p, &sites);
 		err = kinds[p->kind].attach(r, x->index, p, i, &sites, e);
+	}
 	x->found |= err == 0;
 	point_sites_free(&sites);
 	return err;
@@ -354,8 +349,7 @@ static int attach_to_new(struct run *r, struct run_point *x, const struct point_
 		int one;
 
 		if (i == x->n_tried) {
-			if (array_room(x->tried, i) < 0)
-				return fail(e, ENOMEM, "out of memory");
+			xarray_room(x->tried, i);
 			x->tried[x->n_tried++] = false;
 		}
 		if (x->tried[i] || !point_may_be_in(r->code, p, i))
@@ -388,7 +382,7 @@ static int say_shared_line(struct run *r, struct run_point *x, const struct poin
 		if (err == 0)
 			err = check_shared(r, p, &sites, e);
 		if (err == 0)
-			err = say_shared(r, x, p, &sites, e);
+			say_shared(r, x, p, &sites);
 		point_sites_free(&sites);
 		err = err == -ENOTUNIQ || err == -ENOMEM ? err : 0;
 	}
@@ -427,9 +421,7 @@ int run_add_points(struct run *r, struct error *e)
 	uint64_t until = clock_monotonic_ns() + FIRST_NS;
 	int err = 0;
 
-	r->points = calloc(r->options.n_points + 1, sizeof(*r->points));
-	if (!r->points)
-		return fail(e, ENOMEM, "out of memory");
+	r->points = xcalloc(r->options.n_points, sizeof(*r->points));
 	for (size_t i = 0; err == 0 && i < r->options.n_points; i++)
 		err = add_point(r, &r->points[i], &r->options.points[i], until, e);
 	return err < 0 ? err : pair_points(r, e);

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/waits.h"
 #include "code/map.h"
 #include "experiment/runner.h"
@@ -52,18 +53,15 @@ static char *command_again(const struct run *r)
 	if (o->kind != RUN_LAUNCH || o->runs || o->repeat || r->terminated || r->interrupted ||
 	    !r->n_runner_points || run_exit_status(r) != 0 || r->profile.runtime_ns >= SHORT_RUN_NS)
 		return NULL;
-	f = open_memstream(&text, &size);
-	if (!f)
-		return NULL;
+	f = xopen_memstream(&text, &size);
 	(void)fputs("cozbpf run --repeat auto", f);
 	if (!(o->until_ci > 0))
 		(void)fputs(" --until-ci 5", f);
 	for (size_t i = 1; o->words[i]; i++)
 		put_word(f, o->words[i]);
-	if (fclose(f) == 0)
-		return text;
-	free(text);
-	return NULL;
+	if (fclose(f) != 0)
+		out_of_memory();
+	return text;
 }
 
 /* The object that a line or function is in; SIZE_MAX: in none that is known. */
@@ -83,9 +81,8 @@ static size_t object_of(const struct run *r, const char *location)
 static char *program_of_wrapper(const struct run *r)
 {
 	size_t n = code_map_count(r->code), best = SIZE_MAX;
-	_cleanup_free_ uint64_t *samples = r->wrapper ? calloc(n + 1, sizeof(*samples)) : NULL;
+	_cleanup_free_ uint64_t *samples = r->wrapper ? xcalloc(n, sizeof(*samples)) : NULL;
 	uint64_t all = 0;
-	char *text;
 
 	if (!samples)
 		return NULL;
@@ -104,10 +101,8 @@ static char *program_of_wrapper(const struct run *r)
 	/* The first one is the wrapper itself. */
 	if (best == SIZE_MAX || best == 0)
 		return NULL;
-	return asprintf(&text, "%s started %s, which has %.0f %% of the samples in scope", r->path,
-			code_map_path(r->code, best), 100 * (double)samples[best] / (double)all) < 0
-		       ? NULL
-		       : text;
+	return xasprintf("%s started %s, which has %.0f %% of the samples in scope", r->path,
+			 code_map_path(r->code, best), 100 * (double)samples[best] / (double)all);
 }
 
 /* The files whose functions are called after their place, with their build ids; NULL: none. The
@@ -127,18 +122,19 @@ static char *stripped_files(const struct run *r)
 		if (object != SIZE_MAX && k == n)
 			found[n++] = object;
 	}
-	f = n ? open_memstream(&text, &size) : NULL;
-	for (size_t i = 0; f && i < n; i++) {
+	if (!n)
+		return NULL;
+	f = xopen_memstream(&text, &size);
+	for (size_t i = 0; i < n; i++) {
 		const struct elf_object *elf = code_map_elf(r->code, found[i], NULL);
 		const char *id = elf ? elf_object_build_id(elf) : NULL;
 
 		(void)fprintf(f, "%s%s%s%s%s", i ? ", " : "", code_map_path(r->code, found[i]),
 			      id ? " (build id " : "", id ? id : "", id ? ")" : "");
 	}
-	if (f && fclose(f) == 0)
-		return text;
-	free(text);
-	return NULL;
+	if (fclose(f) != 0)
+		out_of_memory();
+	return text;
 }
 
 static size_t silent_points(struct run *r, const char **ret)
@@ -173,18 +169,14 @@ static struct proposals propose(const struct run *r)
 	struct proposals p = {.n = 0};
 
 	for (size_t i = 0; i < n && p.n < MOST_PROPOSALS; i++) {
-		char *text = NULL;
-		FILE *f = open_memstream(&text, &size);
+		FILE *f = xopen_memstream(&p.all[p.n], &size);
 
-		if (!f)
-			break;
 		(void)fputs("-p", f);
 		put_word(f, all[i].point);
 		(void)fprintf(f, "   (%.0f a second)", all[i].per_s);
-		if (fclose(f) == 0)
-			p.all[p.n++] = text;
-		else
-			free(text);
+		if (fclose(f) != 0)
+			out_of_memory();
+		p.n++;
 	}
 	return p;
 }
@@ -221,7 +213,7 @@ int run_print_report(struct run *r)
 		.again = again,
 		.program = program,
 		.stripped = stripped,
-		.kernel_counters = counters && counters[0] ? counters : NULL,
+		.kernel_counters = counters[0] ? counters : NULL,
 	};
 	if (report_choice_print(&r->options.report, &r->profile, &a, &h, &e) < 0)
 		return log_error("%s; the profile is in %s", e.text, r->options.output);

@@ -33,14 +33,13 @@ static char *join_command(char *const *argv)
 {
 	char *text = NULL;
 	size_t size;
-	FILE *f = open_memstream(&text, &size);
+	FILE *f = xopen_memstream(&text, &size);
 
-	for (size_t i = 0; f && argv[i]; i++)
+	for (size_t i = 0; argv[i]; i++)
 		(void)fprintf(f, "%s%s", i ? " " : "", argv[i]);
-	if (f && fclose(f) == 0)
-		return text;
-	free(text);
-	return NULL;
+	if (fclose(f) != 0)
+		out_of_memory();
+	return text;
 }
 
 static const char *payer_name(enum abi_payer payer)
@@ -53,10 +52,10 @@ static const char *payer_name(enum abi_payer payer)
 	return names[payer];
 }
 
-/* strdup, where NULL stays NULL. */
+/* Where NULL stays NULL. */
 static char *copy(const char *s)
 {
-	return s ? strdup(s) : NULL;
+	return s ? xstrdup(s) : NULL;
 }
 
 /* Where one executable is what is profiled. */
@@ -77,27 +76,25 @@ int run_write_startup(struct run *r, struct error *e)
 	int err;
 
 	(void)uname(&u);
-	s = calloc(1, sizeof(*s));
-	if (!s)
-		return fail(e, ENOMEM, "out of memory");
+	s = xcalloc(1, sizeof(*s));
 	*s = (struct profile_startup){
 		.time = clock_realtime_ns(),
-		.version = strdup(COZBPF_VERSION),
+		.version = xstrdup(COZBPF_VERSION),
 		.command = join_command(r->options.command),
 		.build = build_of(r),
-		.kernel = strdup(u.release),
-		.host = strdup(u.nodename),
+		.kernel = xstrdup(u.release),
+		.host = xstrdup(u.nodename),
 		.cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN),
-		.sync = strdup(r->options.sync == RUN_SYNC_PTHREAD ? "pthread" : "sched"),
-		.pay = strdup(payer_name(r->payer)),
-		.fallback = r->fallback[0] ? strdup(r->fallback) : NULL,
+		.sync = xstrdup(r->options.sync == RUN_SYNC_PTHREAD ? "pthread" : "sched"),
+		.pay = xstrdup(payer_name(r->payer)),
+		.fallback = r->fallback[0] ? xstrdup(r->fallback) : NULL,
 		.shared = copy(r->shared),
 		.inject = r->options.kind == RUN_LAUNCH
 				  ? NULL
-				  : strdup(run_inject_name(r->options.scope.inject)),
+				  : xstrdup(run_inject_name(r->options.scope.inject)),
 		.granularity =
-			strdup(code_map_by_function(r->code) && !r->wrapper ? "function" : "line"),
-		.attribution = strdup(run_attribution_name(r->options.attribution)),
+			xstrdup(code_map_by_function(r->code) && !r->wrapper ? "function" : "line"),
+		.attribution = xstrdup(run_attribution_name(r->options.attribution)),
 		.seed = r->options.seed,
 		.period_ns = session_period_ns(r->session),
 	};
@@ -117,29 +114,25 @@ int run_write_startup(struct run *r, struct error *e)
 		       : 0;
 }
 
-int run_keep(struct profile *p, const struct profile_experiment *x,
-	     const struct profile_point *points, size_t n_points)
+void run_keep(struct profile *p, const struct profile_experiment *x,
+	      const struct profile_point *points, size_t n_points)
 {
 	struct profile_run_experiment *kept;
 	size_t n = p->n_experiments;
 
-	if (array_room(p->experiments, n) < 0)
-		return -ENOMEM;
+	xarray_room(p->experiments, n);
 	kept = &p->experiments[n];
 	*kept = (struct profile_run_experiment){
-		.x = *x, .points = calloc(n_points ? n_points : 1, sizeof(*points))};
+		.x = *x, .points = xcalloc(n_points, sizeof(*points))};
 	kept->x.selected = copy(x->selected);
 	kept->x.function = copy(x->function);
 	p->n_experiments++;
-	if (!kept->points)
-		return -ENOMEM;
 	for (size_t i = 0; i < n_points; i++) {
 		kept->points[i] = points[i];
 		kept->points[i].name = copy(points[i].name);
 		kept->points[i].latency = profile_latency_copy(points[i].latency);
 		kept->n_points++;
 	}
-	return 0;
 }
 
 int run_sink(void *arg, const struct profile_experiment *x, const struct profile_point *points,
@@ -156,7 +149,8 @@ int run_sink(void *arg, const struct profile_experiment *x, const struct profile
 	 * run. */
 	if (!r->write_error && r->injection.mode != RUN_INJECT_TRIAL)
 		r->write_error = profile_write_experiment(r->writer, x, points, n_points);
-	return run_keep(&r->profile, x, points, n_points);
+	run_keep(&r->profile, x, points, n_points);
+	return 0;
 }
 
 int run_slopes_sink(void *arg, const struct profile_slopes *s)
@@ -165,16 +159,13 @@ int run_slopes_sink(void *arg, const struct profile_slopes *s)
 	struct profile *p = &r->profile;
 	struct profile_slopes *kept;
 
-	if (array_room(p->slopes, p->n_slopes) < 0)
-		return -ENOMEM;
+	xarray_room(p->slopes, p->n_slopes);
 	kept = &p->slopes[p->n_slopes];
 	*kept = *s;
 	kept->point = copy(s->point);
-	kept->class = s->class ? copy(s->class) : NULL;
+	kept->class = copy(s->class);
 	kept->places = copy(s->places);
 	p->n_slopes++;
-	if (!kept->point || !kept->places || (s->class && !kept->class))
-		return -ENOMEM;
 	if (!r->write_error)
 		r->write_error = profile_write_slopes(r->writer, s);
 	return 0;
@@ -244,16 +235,14 @@ void run_take_machine(struct run *r, struct profile_runtime *ret)
 	profile_machine_add_run(&r->profile.machine, ret);
 }
 
-int run_take_samples(struct run *r, struct error *e)
+void run_take_samples(struct run *r)
 {
 	_cleanup_free_ struct profile_samples *samples = NULL;
 	size_t n = 0;
-	int err = runner_samples(r->runner, &samples, &n);
 
-	if (err == 0)
-		profile_set_samples(&r->profile, samples, n);
+	runner_samples(r->runner, &samples, &n);
+	profile_set_samples(&r->profile, samples, n);
 	take_time(r);
-	return err < 0 ? fail(e, -err, "cannot collect the samples: %s", strerror(-err)) : 0;
 }
 
 /* What all of @places are in. */
@@ -278,12 +267,11 @@ static int take_addresses(struct run *r)
 	_cleanup_free_ struct backend_sample *all = NULL;
 	_cleanup_free_ struct profile_place *places = NULL;
 	size_t n = 0, used = 0, object = 0, next;
-	int err = runner_places(r->runner, &all, &n);
+	int err = 0;
 
+	runner_places(r->runner, &all, &n);
 	profile_clear_addresses(&r->profile);
-	places = calloc(n + 1, sizeof(*places));
-	if (err == 0 && !places)
-		err = -ENOMEM;
+	places = xcalloc(n, sizeof(*places));
 	for (size_t i = 0; err == 0 && i < n; i++) {
 		uint64_t offset;
 
@@ -306,10 +294,9 @@ int run_write_log(struct run *r, struct error *e)
 	struct session_outside outside = session_samples_outside(r->session);
 	struct runner_status status;
 	struct profile_runtime t;
-	int err = run_take_samples(r, e);
+	int err;
 
-	if (err < 0)
-		return err;
+	run_take_samples(r);
 	err = take_addresses(r);
 	if (err < 0)
 		return fail(e, -err, "cannot collect the samples: %s", strerror(-err));

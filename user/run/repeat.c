@@ -5,6 +5,7 @@
 #include "analysis/analysis.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "experiment/runner.h"
 #include "profile/merge.h"
 
@@ -16,6 +17,8 @@
 
 int repeat_init(struct repeat *x, const struct run_options *o, struct error *e)
 {
+	int err;
+
 	*x = (struct repeat){.first_seed = o->seed, .certainty.missing_s = __builtin_nan("")};
 	if (o->repeat) {
 		x->last_ns = o->duration_ns ? clock_monotonic_ns() + o->duration_ns : 0;
@@ -27,10 +30,8 @@ int repeat_init(struct repeat *x, const struct run_options *o, struct error *e)
 		return fail(e, EINVAL,
 			    "--runs measures until the program ends by itself: leave out "
 			    "--duration, or --runs");
-	if (plan_init(&x->plan, o->seed, o->fixed_speedup, o->zero_share, o->grid, o->n_grid, 0) <
-	    0)
-		return fail(e, ENOMEM, "out of memory");
-	return 0;
+	err = plan_init(&x->plan, o->seed, o->fixed_speedup, o->zero_share, o->grid, o->n_grid, 0);
+	return err < 0 ? fail(e, -err, "cannot plan experiments: %s", strerror(-err)) : 0;
 }
 
 void repeat_free(struct repeat *x)
@@ -52,13 +53,13 @@ static char *draw_line(struct repeat *x)
 	nth = plan_sample(&x->plan, total);
 	for (size_t i = 0; i < x->all.n_samples; i++) {
 		if (nth < x->all.samples[i].count)
-			return strdup(x->all.samples[i].location);
+			return xstrdup(x->all.samples[i].location);
 		nth -= x->all.samples[i].count;
 	}
 	return NULL;
 }
 
-int repeat_next(struct repeat *x, struct run_options *o, struct error *e)
+void repeat_next(struct repeat *x, struct run_options *o)
 {
 	if (o->repeat) {
 		uint64_t now = clock_monotonic_ns();
@@ -66,21 +67,18 @@ int repeat_next(struct repeat *x, struct run_options *o, struct error *e)
 		o->seed = x->first_seed + x->done;
 		if (x->last_ns)
 			o->duration_ns = x->last_ns > now ? x->last_ns - now : 1;
-		return 0;
+		return;
 	}
 	if (!x->all.n_runs) {
 		o->fixed_speedup = 0;
-		return 0;
+		return;
 	}
 	o->fixed_speedup = plan_speedup(&x->plan, &x->speedups, NULL);
 	if (o->fixed_line && o->fixed_line != x->line)
-		return 0;
+		return;
 	free(x->line);
 	x->line = draw_line(x);
-	if (!x->line && x->all.n_samples)
-		return fail(e, ENOMEM, "out of memory");
 	o->fixed_line = x->line;
-	return 0;
 }
 
 /* What all runs together say, which is more than the last one does. */

@@ -347,14 +347,14 @@ int run_slopes_sink(void *arg, const struct profile_slopes *s);
 /* --inject=auto: the experiments so far go to the file, or are forgotten, since they were made
  * without handlers that it takes. */
 void run_keep_trial(struct run *r, bool keep);
-/* Copies an experiment. -ENOMEM. */
-int run_keep(struct profile *p, const struct profile_experiment *x,
-	     const struct profile_point *points, size_t n_points);
+/* Copies an experiment. */
+void run_keep(struct profile *p, const struct profile_experiment *x,
+	      const struct profile_point *points, size_t n_points);
 /* The length of the run so far and what the machine did meanwhile, into the profile that is kept,
  * and into *ret. */
 void run_take_machine(struct run *r, struct profile_runtime *ret);
 /* The samples so far and the length of the run, into the profile that is kept. */
-int run_take_samples(struct run *r, struct error *e);
+void run_take_samples(struct run *r);
 int run_write_log(struct run *r, struct error *e);
 /* Closes the profile: after the log. Before run_free, so that an error that only close tells of is
  * told. */
@@ -368,8 +368,8 @@ int run_print_report(struct run *r);
 int repeat_init(struct repeat *x, const struct run_options *o, struct error *e);
 void repeat_free(struct repeat *x);
 /* Sets what differs in the next run's options. With -n that is a draw of what to try, but the first
- * run tries nothing: it says how long the program takes, and where. -ENOMEM. */
-int repeat_next(struct repeat *x, struct run_options *o, struct error *e);
+ * run tries nothing: it says how long the program takes, and where. */
+void repeat_next(struct repeat *x, struct run_options *o);
 /* Takes in the profile of a run that is over. */
 void repeat_keep(struct repeat *x, struct run *r);
 /* Is there no further run after @r, which is over? A program that fails is not started again. */

@@ -35,15 +35,13 @@ bool run_scope_is_many(const struct run *r)
 	       (r->options.sync != RUN_SYNC_PTHREAD && (o->follow != FOLLOW_EXEC || o->only));
 }
 
-static int add_found(struct run_scope *s, pid_t pid)
+static void add_found(struct run_scope *s, pid_t pid)
 {
 	for (size_t i = 0; i < s->n_found; i++)
 		if (s->found[i] == pid)
-			return 0;
-	if (array_room(s->found, s->n_found) < 0)
-		return -ENOMEM;
+			return;
+	xarray_room(s->found, s->n_found);
 	s->found[s->n_found++] = pid;
-	return 1;
 }
 
 static bool only(const struct run *r, pid_t pid)
@@ -70,13 +68,11 @@ unsigned int run_scope_wanted(const struct run *r, pid_t pid, unsigned int has)
 static int find_matching(pid_t pid, void *arg)
 {
 	const struct descent *d = arg;
-	int err;
 
-	if (pid == getpid() || clock_monotonic_ns() > d->until ||
-	    !(run_scope_wanted(d->run, pid, 0) & ABI_PROC_IN))
-		return 0;
-	err = add_found(d->run->scope, pid);
-	return err < 0 ? err : 0;
+	if (pid != getpid() && clock_monotonic_ns() <= d->until &&
+	    run_scope_wanted(d->run, pid, 0) & ABI_PROC_IN)
+		add_found(d->run->scope, pid);
+	return 0;
 }
 
 static int open_rule(struct run *r, struct error *e)
@@ -98,9 +94,9 @@ static int open_pids(struct run *r, struct error *e)
 	const struct scope_options *o = &r->options.scope;
 	struct run_scope *s = r->scope;
 
-	s->pidfds = calloc(o->n_pids, sizeof(*s->pidfds));
+	s->pidfds = xcalloc(o->n_pids, sizeof(*s->pidfds));
 	s->ends = epoll_create1(EPOLL_CLOEXEC);
-	if (!s->pidfds || s->ends < 0)
+	if (s->ends < 0)
 		return fail(e, ENOMEM, "out of memory");
 	for (; s->n_pids < o->n_pids; s->n_pids++) {
 		struct epoll_event ev = {.events = EPOLLIN | EPOLLONESHOT, .data.u64 = s->n_pids};
@@ -108,11 +104,11 @@ static int open_pids(struct run *r, struct error *e)
 
 		if (err < 0)
 			return err;
-		if (epoll_ctl(s->ends, EPOLL_CTL_ADD, s->pidfds[s->n_pids], &ev) < 0 ||
-		    add_found(s, o->pids[s->n_pids]) < 0) {
+		if (epoll_ctl(s->ends, EPOLL_CTL_ADD, s->pidfds[s->n_pids], &ev) < 0) {
 			s->n_pids++;
 			return fail(e, ENOMEM, "out of memory");
 		}
+		add_found(s, o->pids[s->n_pids]);
 	}
 	return 0;
 }
@@ -135,17 +131,15 @@ static int name_executable(struct run *r, struct error *e)
 			    strerror(-err));
 	proc_path(link, first, "exe");
 	file_rights_set_usual(rights.uid, rights.gid, rights.groups, rights.n_groups);
-	r->path = strdup(process_file_path(path, link));
-	return r->path ? 0 : fail(e, ENOMEM, "out of memory");
+	r->path = xstrdup(process_file_path(path, link));
+	return 0;
 }
 
 int run_scope_open(struct run *r, struct error *e)
 {
 	int err = 0;
 
-	r->scope = calloc(1, sizeof(*r->scope));
-	if (!r->scope)
-		return fail(e, ENOMEM, "out of memory");
+	r->scope = xcalloc(1, sizeof(*r->scope));
 	r->scope->ends = -1;
 	if (r->options.kind == RUN_ATTACH)
 		err = open_pids(r, e);

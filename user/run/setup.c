@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/waits.h"
 #include "run/point_find.h"
 #include "code/map.h"
@@ -347,9 +348,7 @@ static int check_fixed_line(struct run *r, struct error *e)
 	int err;
 
 	if (written && wait_of(written, &n)) {
-		place = strndup(written, n);
-		if (!place)
-			return fail(e, ENOMEM, "out of memory");
+		place = xstrndup(written, n);
 		written = place;
 	}
 	/* A line drawn from the samples of an earlier run was there. */
@@ -364,9 +363,7 @@ static int check_fixed_line(struct run *r, struct error *e)
 			       : check_target(r, sym.addr, false, e);
 	}
 	colon = strrchr(written, ':');
-	file = strndup(written, colon ? (size_t)(colon - written) : strlen(written));
-	if (!file)
-		return fail(e, ENOMEM, "out of memory");
+	file = xstrndup(written, colon ? (size_t)(colon - written) : strlen(written));
 	p.file = file;
 	p.line = colon ? (uint32_t)strtoul(colon + 1, NULL, 10) : 0;
 	err = point_find_line(o, lines, &p, "--fixed-line", &addrs, &n, e);

@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/utf8.h"
 #include "run/point_find.h"
 #include "code/map.h"
@@ -20,16 +21,11 @@
 
 #define LOOK_NS (20 * NSEC_PER_MSEC)
 
-static int add_sites(struct point_sites *all, const struct point_sites *more)
+static void add_sites(struct point_sites *all, const struct point_sites *more)
 {
-	struct point_site *grown = reallocarray(all->all, all->n + more->n, sizeof(*grown));
-
-	if (!grown)
-		return -ENOMEM;
-	memcpy(grown + all->n, more->all, more->n * sizeof(*grown));
-	all->all = grown;
+	all->all = xreallocarray(all->all, all->n + more->n, sizeof(*all->all));
+	memcpy(all->all + all->n, more->all, more->n * sizeof(*all->all));
 	all->n += more->n;
-	return 0;
 }
 
 /* Where visits of the line begin, in all objects that have it. -ENOENT and the like: nowhere, @e is
@@ -45,8 +41,8 @@ static int find_sites(struct run *r, const struct point_spec *p, struct point_si
 		if (!point_may_be_in(r->code, p, i))
 			continue;
 		err = point_find(r->code, i, p, false, "-l", &one, e);
-		if (err == 0 && add_sites(ret, &one) < 0)
-			err = fail(e, ENOMEM, "out of memory");
+		if (err == 0)
+			add_sites(ret, &one);
 		point_sites_free(&one);
 		if (err < 0)
 			code_map_let_go(r->code, i);

@@ -65,12 +65,10 @@ bool run_certainty_due(const struct run *r, uint64_t now)
 
 void run_certainty_look(struct run *r, uint64_t now)
 {
-	struct error e = {0};
 	struct analysis a;
 
 	r->looked_at = r->profile.n_experiments + r->profile.n_slopes;
-	if (run_take_samples(r, &e) < 0)
-		return; /* no memory now: the next look may have some */
+	run_take_samples(r);
 	analyse(&r->profile, r->options.seed, &a);
 	r->certainty = certainty_of(&a, r->options.until_ci, a.elapsed_ns / (double)NSEC_PER_SEC);
 	analysis_free(&a);

@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/memory.h"
 #include "code/map.h"
 #include "cozbpf.skel.h"
 #include "kernel/map_call.h"
@@ -247,21 +248,18 @@ static size_t sites_of(const struct abi_chain *c)
 
 static int inclusive_samples(struct session *s, struct backend_sample **ret, size_t *ret_n)
 {
-	_cleanup_free_ struct abi_chain *keys = calloc(ABI_MAX_CHAINS, sizeof(*keys));
-	_cleanup_free_ struct abi_sample_sum *sums = calloc(ABI_MAX_CHAINS, sizeof(*sums));
+	_cleanup_free_ struct abi_chain *keys = xcalloc(ABI_MAX_CHAINS, sizeof(*keys));
+	_cleanup_free_ struct abi_sample_sum *sums = xcalloc(ABI_MAX_CHAINS, sizeof(*sums));
 	struct backend_sample *out;
 	size_t total = 0, used = 0;
 	uint32_t n;
-	int r = keys && sums ? drain(s->skel->maps.chains, keys, sums, ABI_MAX_CHAINS, &n)
-			     : -ENOMEM;
+	int r = drain(s->skel->maps.chains, keys, sums, ABI_MAX_CHAINS, &n);
 
 	if (r < 0)
 		return r;
 	for (uint32_t i = 0; i < n; i++)
 		total += sites_of(&keys[i]);
-	out = calloc(total + 1, sizeof(*out));
-	if (!out)
-		return -ENOMEM;
+	out = xcalloc(total, sizeof(*out));
 	for (uint32_t i = 0; i < n; i++)
 		for (size_t k = 0, sites = sites_of(&keys[i]); k < sites; k++)
 			out[used++] = (struct backend_sample){.addr = keys[i].sites[k],
@@ -275,18 +273,15 @@ static int inclusive_samples(struct session *s, struct backend_sample **ret, siz
 
 static int first_samples(struct session *s, struct backend_sample **ret, size_t *ret_n)
 {
-	_cleanup_free_ struct abi_sample_key *keys = calloc(ABI_MAX_SAMPLES, sizeof(*keys));
-	_cleanup_free_ struct abi_sample_sum *sums = calloc(ABI_MAX_SAMPLES, sizeof(*sums));
+	_cleanup_free_ struct abi_sample_key *keys = xcalloc(ABI_MAX_SAMPLES, sizeof(*keys));
+	_cleanup_free_ struct abi_sample_sum *sums = xcalloc(ABI_MAX_SAMPLES, sizeof(*sums));
 	struct backend_sample *out;
 	uint32_t n;
-	int r = keys && sums ? drain(s->skel->maps.samples, keys, sums, ABI_MAX_SAMPLES, &n)
-			     : -ENOMEM;
+	int r = drain(s->skel->maps.samples, keys, sums, ABI_MAX_SAMPLES, &n);
 
 	if (r < 0)
 		return r;
-	out = calloc(n ? n : 1, sizeof(*out));
-	if (!out)
-		return -ENOMEM;
+	out = xcalloc(n, sizeof(*out));
 	for (uint32_t i = 0; i < n; i++)
 		out[i] = (struct backend_sample){.addr = keys[i].code,
 						 .count = sums[i].count,

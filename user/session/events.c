@@ -41,6 +41,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "cozbpf.skel.h"
 
 #include <errno.h>
@@ -196,9 +197,7 @@ int events_open(struct session *s, struct error *e)
 	size_t n = (size_t)s->nr_cpus * EVENTS_PER_CPU;
 
 	s->skel->bss->control.spacing_ns = session_period_ns(s);
-	s->events = calloc(n, sizeof(*s->events));
-	if (!s->events)
-		return fail(e, ENOMEM, "out of memory");
+	s->events = xcalloc(n, sizeof(*s->events));
 	for (unsigned int cpu = 0; cpu < s->nr_cpus; cpu++) {
 		int err = open_stopped(s, cpu, e);
 

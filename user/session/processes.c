@@ -5,6 +5,7 @@
 #include "session/internal.h"
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "code/tables.h"
 #include "cozbpf.skel.h"
 #include "kernel/map_call.h"
@@ -228,27 +229,19 @@ void session_leave(struct session *s, pid_t pid)
 
 int session_processes(const struct session *s, struct session_process **ret, size_t *ret_n)
 {
-	unsigned int *keys = calloc(ABI_MAX_PROCESSES, sizeof(*keys)), batch, n = ABI_MAX_PROCESSES;
-	struct abi_proc *values = calloc(ABI_MAX_PROCESSES, sizeof(*values));
-	struct session_process *all = NULL;
+	_cleanup_free_ unsigned int *keys = xcalloc(ABI_MAX_PROCESSES, sizeof(*keys));
+	_cleanup_free_ struct abi_proc *values = xcalloc(ABI_MAX_PROCESSES, sizeof(*values));
+	unsigned int batch, n = ABI_MAX_PROCESSES;
+	struct session_process *all;
 	_map_call_ bool raised = map_call_begin();
-	int r = keys && values ? 0 : -ENOMEM;
 
-	if (r == 0 &&
-	    bpf_map_lookup_batch(session_processes_fd(s), NULL, &batch, keys, values, &n, NULL) <
+	if (bpf_map_lookup_batch(session_processes_fd(s), NULL, &batch, keys, values, &n, NULL) <
 		    0 &&
 	    errno != ENOENT)
-		r = -errno;
-	if (r == 0) {
-		all = calloc(n + 1, sizeof(*all));
-		r = all ? 0 : -ENOMEM;
-	}
-	for (unsigned int i = 0; r == 0 && i < n; i++)
+		return -errno;
+	all = xcalloc(n, sizeof(*all));
+	for (unsigned int i = 0; i < n; i++)
 		all[i] = (struct session_process){(pid_t)keys[i], values[i].flags, values[i].space};
-	free(keys);
-	free(values);
-	if (r < 0)
-		return r;
 	*ret = all;
 	*ret_n = n;
 	return 0;
@@ -324,13 +317,10 @@ void session_maintain(struct session *s)
 {
 	struct session_process *all;
 	size_t n, n_spaces = s->points.code ? s->points.code->n_spaces : 0;
-	unsigned char *used;
+	_cleanup_free_ unsigned char *used = xcalloc(n_spaces, 1);
 
-	used = calloc(n_spaces + 1, 1);
-	if (!used || session_processes(s, &all, &n) < 0) {
-		free(used);
+	if (session_processes(s, &all, &n) < 0)
 		return;
-	}
 	for (size_t i = 0; i < n; i++)
 		if (all[i].space < n_spaces)
 			used[all[i].space] = 1;
@@ -346,7 +336,6 @@ void session_maintain(struct session *s)
 		s->space_idle[i] = 0;
 	}
 	free(all);
-	free(used);
 }
 
 void session_cpu_times(struct session *s, uint64_t *ret_scope_ns, uint64_t *ret_outside_ns)

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "calibration/calibration.h"
 #include "cozbpf.skel.h"
 #include "kernel/probe.h"
@@ -130,9 +131,7 @@ static int open_programs(const struct session_options *o, struct session **ret, 
 		return fail(e, E2BIG,
 			    "this machine has %d possible CPUs; cozbpf is built for at most %d",
 			    cpus, ABI_MAX_CPUS);
-	s = calloc(1, sizeof(*s));
-	if (!s)
-		return fail(e, ENOMEM, "out of memory");
+	s = xcalloc(1, sizeof(*s));
 	s->options = *o;
 	stolen_open(s);
 	s->quotas = quotas_new();
@@ -141,9 +140,7 @@ static int open_programs(const struct session_options *o, struct session **ret, 
 	s->nr_cpus = (unsigned int)cpus;
 	s->rate_hz = o->rate_hz ? o->rate_hz : SESSION_RATE_LOW;
 	rng_seed(&s->rng, o->seed ^ 0x7065726632);
-	s->percpu = calloc((size_t)cpus, sizeof(*s->percpu));
-	if (!s->percpu)
-		return fail(e, ENOMEM, "out of memory");
+	s->percpu = xcalloc((size_t)cpus, sizeof(*s->percpu));
 	load_log_listen(NULL);
 	s->skel = programs_open();
 	if (!s->skel)

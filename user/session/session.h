@@ -184,8 +184,7 @@ struct session_outside {
 };
 /* So far. Zeros if the counters cannot be read. */
 struct session_outside session_samples_outside(struct session *s);
-/* Non-zero outcome counters in words, one a line; "" if all is well. The caller frees; NULL: out of
- * memory. */
+/* Non-zero outcome counters in words, one a line; "" if all is well. The caller frees. */
 char *session_counters(struct session *s);
 /* Gives sampling clocks new random periods where that is due at @now. Returns when to call next.
  * All times ns, CLOCK_MONOTONIC. */

@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "cozbpf.skel.h"
 
 #include <bpf/bpf.h>
@@ -199,15 +200,13 @@ static void tell(struct session *s, const struct sums *x, bool intervals,
 
 int session_slopes(struct session *s, size_t point, unsigned int class, struct backend_slopes *ret)
 {
-	_cleanup_free_ struct abi_slopes *all = calloc(s->nr_cpus, sizeof(*all));
+	_cleanup_free_ struct abi_slopes *all = xcalloc(s->nr_cpus, sizeof(*all));
 	const struct point *p = points_shown(&s->points, point);
 	const struct bpf_map *map = s->skel->maps.slopes;
 	uint32_t key = number_of(s, p);
 	struct sums x = {0};
 
 	*ret = (struct backend_slopes){0};
-	if (!all)
-		return -ENOMEM;
 	if (p->pair) {
 		map = s->skel->maps.interval_slopes;
 		key = (p->pair - 1) * ABI_CLASSES + class;

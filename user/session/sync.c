@@ -52,9 +52,7 @@ int sync_open(struct session *s, struct error *e)
 {
 	if (s->options.sync != ABI_SYNC_PTHREAD)
 		return 0;
-	s->sync = calloc(1, sizeof(*s->sync));
-	if (!s->sync)
-		return fail(e, ENOMEM, "out of memory");
+	s->sync = xcalloc(1, sizeof(*s->sync));
 	s->sync->slots = mmap(NULL, SHIM_ENTRIES * sizeof(struct shim_slot), PROT_READ | PROT_WRITE,
 			      MAP_SHARED, session_slots_fd(s), 0);
 	if (s->sync->slots == MAP_FAILED) {
@@ -98,10 +96,7 @@ static int attach(struct session *s, const struct uprobes *u, const struct bpf_p
 
 	if (r < 0)
 		return r;
-	if (array_room(sync->links, sync->n_links) < 0) {
-		(void)bpf_link__destroy(link);
-		return fail(e, ENOMEM, "out of memory");
-	}
+	xarray_room(sync->links, sync->n_links);
 	sync->links[sync->n_links++] = link;
 	return 0;
 }

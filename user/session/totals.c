@@ -6,6 +6,7 @@
 #include "session/internal.h"
 
 #include "base/clock.h"
+#include "base/memory.h"
 #include "cozbpf.skel.h"
 #include "kernel/map_call.h"
 
@@ -104,10 +105,8 @@ char *session_counters(struct session *s)
 	struct abi_totals t;
 	char *text = NULL;
 	size_t size = 0;
-	FILE *f = open_memstream(&text, &size);
+	FILE *f = xopen_memstream(&text, &size);
 
-	if (!f)
-		return NULL;
 	if (totals_read(s, &t) == 0)
 		for (size_t i = 0; i < COUNTER_MAX; i++)
 			if (t.counters[i] && !ordinary(&t, i))
@@ -130,10 +129,8 @@ char *session_counters(struct session *s)
 	if (s->points.page && s->points.page->lost_counters)
 		(void)fprintf(f, "%u x a coz.h counter found no room (%d at most)\n",
 			      s->points.page->lost_counters, SHIM_MAX_COUNTERS);
-	if (fclose(f) != 0) {
-		free(text);
-		return NULL;
-	}
+	if (fclose(f) != 0)
+		out_of_memory();
 	return text;
 }
 

@@ -4,6 +4,7 @@
 #include "session/internal.h"
 
 #include "base/error.h"
+#include "base/memory.h"
 #include "cozbpf.skel.h"
 
 #include <bpf/libbpf.h>
@@ -47,11 +48,7 @@ int trace_open(struct session *s, struct error *e)
 	if (fd < 0)
 		return fail(e, errno, "cannot create %s: %s; name a file that does not exist",
 			    s->options.trace, strerror(errno));
-	s->trace = fdopen(fd, "w");
-	if (!s->trace) {
-		(void)close(fd);
-		return fail(e, ENOMEM, "out of memory");
-	}
+	s->trace = or_out_of_memory(fdopen(fd, "w"));
 	s->traces = ring_buffer__new(bpf_map__fd(s->skel->maps.traces), write_stop, s, NULL);
 	return s->traces ? 0 : fail(e, errno, "cannot map the ring of stops: %s", strerror(errno));
 }

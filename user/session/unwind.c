@@ -18,11 +18,9 @@
 
 int unwind_open(struct session *s, struct error *e)
 {
-	struct unwind *u = calloc(1, sizeof(*u));
+	struct unwind *u = xcalloc(1, sizeof(*u));
 
 	s->unwind = u;
-	if (!u)
-		return fail(e, ENOMEM, "out of memory");
 	u->modules = mmap(NULL, MODULES_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
 			  bpf_map__fd(s->skel->maps.modules), 0);
 	if (u->modules == MAP_FAILED) {
@@ -74,9 +72,10 @@ static bool take_part(struct unwind *u, struct unwind_part *p, unsigned int n)
 
 static void give_part(struct unwind *u, struct unwind_part p)
 {
-	/* Out of memory: lost until the end, which the next in want says. */
-	if (p.room && array_room(u->free, u->n_free) == 0)
-		u->free[u->n_free++] = p;
+	if (!p.room)
+		return;
+	xarray_room(u->free, u->n_free);
+	u->free[u->n_free++] = p;
 }
 
 static void publish(struct session *s, size_t space)
@@ -161,13 +160,13 @@ void unwind_log_errors(const struct session *s, FILE *f)
 			      "%zu x no room for an object's call frame information (%u rows in "
 			      "all): %s; calls out of it are followed by frame "
 			      "pointers\n",
-			      u->n_left_out, ABI_MAX_ROWS, u->left_out ? u->left_out : "?");
+			      u->n_left_out, ABI_MAX_ROWS, u->left_out);
 	if (u->n_kept)
 		(void)fprintf(f,
 			      "%zu x no room to leave code out of scope as samples show it (%u "
 			      "rows of call frame information in all): %s; name what is "
 			      "in scope with --source\n",
-			      u->n_kept, ABI_MAX_ROWS, u->kept ? u->kept : "?");
+			      u->n_kept, ABI_MAX_ROWS, u->kept);
 	if (u->n_surplus_modules)
 		(void)fprintf(f, "%zu x an executable mapping was left out (%d at most)\n",
 			      u->n_surplus_modules, ABI_MAX_MODULES);

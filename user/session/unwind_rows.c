@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "code/tables.h"
 #include "cozbpf.skel.h"
 
@@ -176,14 +177,14 @@ static void write_rows(struct unwind *u, struct unwind_rows *x, const struct cod
 static void keep(struct unwind *u, struct unwind_rows *x, const struct code_object *o)
 {
 	if (!x->kept && !u->n_kept++)
-		u->kept = strdup(o->entry.path);
+		u->kept = xstrdup(o->entry.path);
 	x->kept = true;
 }
 
 static void leave_out(struct unwind *u, struct unwind_rows *x, struct code_object *o)
 {
 	if (!x->left_out && !u->n_left_out++)
-		u->left_out = strdup(o->entry.path);
+		u->left_out = xstrdup(o->entry.path);
 	x->left_out = true;
 	if (o->in_scope)
 		o->n_rows = scope_only(o->rows, o->n_rows);
@@ -224,12 +225,9 @@ int unwind_add_rows(struct session *s, struct error *e)
 	int r;
 
 	if (m->n_objects > u->n_objects) {
-		struct unwind_rows *grown = reallocarray(u->objects, m->n_objects, sizeof(*grown));
-
-		if (!grown)
-			return fail(e, ENOMEM, "out of memory");
-		memset(grown + u->n_objects, 0, (m->n_objects - u->n_objects) * sizeof(*grown));
-		u->objects = grown;
+		u->objects = xreallocarray(u->objects, m->n_objects, sizeof(*u->objects));
+		memset(u->objects + u->n_objects, 0,
+		       (m->n_objects - u->n_objects) * sizeof(*u->objects));
 		u->n_objects = m->n_objects;
 	}
 	for (size_t i = 0; i < m->n_objects; i++)

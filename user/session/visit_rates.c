@@ -61,6 +61,7 @@ struct visit_rates {
 	struct code_map *code;
 	pid_t pid;
 	struct visit_rates_bpf *skel;
+	size_t n_cpus;
 	struct site *sites;
 	size_t n;
 	int *links;
@@ -85,40 +86,37 @@ struct gathering {
 };
 
 /* Takes @point over. What may be no instruction is left out. */
-static int add_site(struct gathering *g, uint64_t vaddr, uint64_t semaphore,
-		    enum visit_rate_kind kind, char *point)
+static void add_site(struct gathering *g, uint64_t vaddr, uint64_t semaphore,
+		     enum visit_rate_kind kind, char *point)
 {
 	struct visit_rates *v = g->v;
 	enum code_cost cost = code_cost_at(g->elf, vaddr);
 
-	if (!point)
-		return -ENOMEM;
 	if (cost == CODE_NOP5)
 		vaddr = code_behind_nop(g->elf, vaddr, &cost);
 	if (v->n == VISIT_RATES_SITES || cost >= CODE_NOP5 ||
-	    code_place_check(&g->places, vaddr, NULL) < 0 || array_room(v->sites, v->n) < 0) {
+	    code_place_check(&g->places, vaddr, NULL) < 0) {
 		free(point);
-		return 0;
+		return;
 	}
+	xarray_room(v->sites, v->n);
 	v->sites[v->n++] = (struct site){.object = g->object,
 					 .vaddr = vaddr,
 					 .semaphore = semaphore,
 					 .kind = kind,
 					 .point = point};
-	return 0;
 }
 
 static int gather_probe(const struct usdt_probe *p, void *arg)
 {
 	struct gathering *g = arg;
 	bool is_main = code_map_is_main(g->v->code, g->object);
-	char *point;
 
-	if (asprintf(&point, "usdt:%s%s%s:%s",
-		     is_main ? "" : basename(code_map_path(g->v->code, g->object)),
-		     is_main ? "" : ":", p->provider, p->name) < 0)
-		return -ENOMEM;
-	return add_site(g, p->vaddr, p->semaphore, VISIT_PROBE, point);
+	add_site(g, p->vaddr, p->semaphore, VISIT_PROBE,
+		 xasprintf("usdt:%s%s%s:%s",
+			   is_main ? "" : basename(code_map_path(g->v->code, g->object)),
+			   is_main ? "" : ":", p->provider, p->name));
+	return 0;
 }
 
 static int gather_function(const struct elf_symbol *s, const char *readable, void *arg)
@@ -136,7 +134,9 @@ static int gather_function(const struct elf_symbol *s, const char *readable, voi
 		    : elf_object_sharers(((struct gathering *)arg)->elf, s->addr, false, &sharers);
 	if (r)
 		return r < 0 ? r : 0;
-	return sharers.n ? 0 : add_site(arg, s->addr, 0, VISIT_FUNCTION, strdup(readable));
+	if (!sharers.n)
+		add_site(arg, s->addr, 0, VISIT_FUNCTION, xstrdup(readable));
+	return 0;
 }
 
 static int gather(struct visit_rates *v)
@@ -178,8 +178,8 @@ static int attach_object(struct visit_rates *v, size_t from, size_t *ret_end, st
 	while (end < v->n && v->sites[end].object == v->sites[from].object)
 		end++;
 	*ret_end = end;
-	u.all = probes = calloc(end - from, sizeof(*probes));
-	if (!probes || !places.o)
+	u.all = probes = xcalloc(end - from, sizeof(*probes));
+	if (!places.o)
 		return fail(e, ENOMEM, "out of memory");
 	for (size_t i = from; i < end; i++)
 		if (!v->sites[i].dropped)
@@ -192,10 +192,7 @@ static int attach_object(struct visit_rates *v, size_t from, size_t *ret_end, st
 	fd = uprobes_link(&u, v->skel->progs.visit_rates_probe, e);
 	if (fd < 0)
 		return fd;
-	if (array_room(v->links, v->n_links) < 0) {
-		(void)close(fd);
-		return fail(e, ENOMEM, "out of memory");
-	}
+	xarray_room(v->links, v->n_links);
 	v->links[v->n_links++] = fd;
 	return 0;
 }
@@ -211,22 +208,19 @@ static int attach(struct visit_rates *v, struct error *e)
 	return r;
 }
 
-static int read_counters(const struct visit_rates *v, uint64_t *ret)
+static void read_counters(const struct visit_rates *v, uint64_t *ret)
 {
-	int cpus = libbpf_num_possible_cpus(), fd = bpf_map__fd(v->skel->maps.visit_rates);
-	_cleanup_free_ uint64_t *each = cpus > 0 ? calloc((size_t)cpus, sizeof(*each)) : NULL;
+	_cleanup_free_ uint64_t *each = xcalloc(v->n_cpus, sizeof(*each));
+	int fd = bpf_map__fd(v->skel->maps.visit_rates);
 
-	if (!each)
-		return -ENOMEM;
 	for (unsigned int i = 0; i < N_COUNTERS; i++) {
 		ret[i] = 0;
 		/* Those of sites that there are, and of system calls. */
 		if ((i >= v->n && i < VISIT_RATES_SITES) || bpf_map_lookup_elem(fd, &i, each) < 0)
 			continue;
-		for (int k = 0; k < cpus; k++)
+		for (size_t k = 0; k < v->n_cpus; k++)
 			ret[i] += each[k];
 	}
-	return 0;
 }
 
 static int load(struct visit_rates *v, struct error *e)
@@ -254,34 +248,33 @@ int visit_rates_begin(struct code_map *code, pid_t pid, const char *disabled,
 		      struct visit_rates **ret, struct error *e)
 {
 	struct visit_rates *v;
-	int r;
+	int r, cpus = libbpf_num_possible_cpus();
 
 	if (!feature_usable("uprobe_multi", disabled))
 		return fail(e, ENOTSUP,
 			    "to count at many places at once takes links of many probes (Linux "
 			    "6.6), and root");
-	v = calloc(1, sizeof(*v));
-	if (!v)
-		return fail(e, ENOMEM, "out of memory");
+	if (cpus < 1)
+		return fail(e, -cpus, "cannot tell the number of CPUs: %s", strerror(-cpus));
+	v = xcalloc(1, sizeof(*v));
 	v->code = code;
 	v->pid = pid;
-	v->before = calloc(N_COUNTERS, sizeof(*v->before));
-	v->after = calloc(N_COUNTERS, sizeof(*v->after));
-	r = v->before && v->after ? gather(v) : -ENOMEM;
+	v->n_cpus = (size_t)cpus;
+	v->before = xcalloc(N_COUNTERS, sizeof(*v->before));
+	v->after = xcalloc(N_COUNTERS, sizeof(*v->after));
+	r = gather(v);
 	if (r < 0)
 		r = fail(e, -r, "cannot collect what to count: %s", strerror(-r));
 	if (r == 0)
 		r = load(v, e);
-	if (r == 0) {
+	if (r == 0)
 		r = attach(v, e);
-		/* What was passed while the probes were put in counts for nothing. */
-		if (r == 0 && read_counters(v, v->before) < 0)
-			r = fail(e, ENOMEM, "out of memory");
-	}
 	if (r < 0) {
 		visit_rates_end(v);
 		return r;
 	}
+	/* What was passed while the probes were put in counts for nothing. */
+	read_counters(v, v->before);
 	v->since_ns = clock_monotonic_ns();
 	v->cpu_ns = clock_process_ns(v->pid);
 	v->due_ns = v->since_ns + GLANCE_NS;
@@ -295,19 +288,19 @@ static int look_again(struct visit_rates *v, uint64_t now, uint64_t cpu_ns)
 	double s = (double)(now - v->since_ns) / (double)NSEC_PER_SEC,
 	       cpu_s = (double)cpu_ns / (double)NSEC_PER_SEC;
 	bool some = false;
-	int r = read_counters(v, v->after);
+	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < v->n; i++)
+	read_counters(v, v->after);
+	for (size_t i = 0; i < v->n; i++)
 		if ((double)(v->after[i] - v->before[i]) > VISIT_RATES_MOST * s ||
 		    (cpu_s > 0 && (double)(v->after[i] - v->before[i]) > MOST_PER_CPU_S * cpu_s))
 			some = v->sites[i].dropped = true;
-	if (r < 0)
-		return r;
 	if (some) {
 		detach(v);
 		r = attach(v, NULL);
 	}
-	return r < 0 ? r : read_counters(v, v->before);
+	read_counters(v, v->before);
+	return r;
 }
 
 int visit_rates_step(struct visit_rates *v, uint64_t now, uint64_t *ret_next, struct error *e)
@@ -331,7 +324,7 @@ int visit_rates_step(struct visit_rates *v, uint64_t now, uint64_t *ret_next, st
 		*ret_next = v->due_ns = v->since_ns + LOOK_NS;
 		v->state = LOOKING;
 	} else {
-		r = read_counters(v, v->after);
+		read_counters(v, v->after);
 		v->took_ns = clock_monotonic_ns() - v->since_ns;
 		detach(v);
 		(void)bpf_link__destroy(v->calls);
@@ -365,12 +358,10 @@ static void add_found(struct visit_rates *v, enum visit_rate_kind kind, const ch
 			v->found[i].per_s += per_s;
 			return;
 		}
-	if (visits && array_room(v->found, v->n_found) == 0) {
-		struct visit_rate *f = &v->found[v->n_found];
-
-		*f = (struct visit_rate){kind, strdup(point), per_s};
-		v->n_found += f->point != NULL;
-	}
+	if (!visits)
+		return;
+	xarray_room(v->found, v->n_found);
+	v->found[v->n_found++] = (struct visit_rate){kind, xstrdup(point), per_s};
 }
 
 static void forget(struct visit_rates *v)
