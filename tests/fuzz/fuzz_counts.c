@@ -109,8 +109,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fuzz_must(c.seconds && c.image.path && c.image.build_id && c.image.kind < N_COUNTS_KINDS);
 	/* Each is found by its name, and none is there twice. */
 	for (size_t i = 0; i < c.n_who; i++)
-		fuzz_must(counts_who(&c, c.who[i].process, c.who[i].cgroup, c.who[i].host) ==
-			  i);
+		fuzz_must(counts_who(&c, c.who[i].process, c.who[i].cgroup, c.who[i].host) == i);
 	for (size_t i = 0; i < c.n_events; i++)
 		fuzz_must(counts_event(&c, c.events[i].name, c.events[i].every) == i);
 	for (size_t i = 0; i < c.n_rows; i++) {

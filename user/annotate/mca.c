@@ -3,8 +3,8 @@
 #include "annotate/mca.h"
 
 #include "base/cleanup.h"
-#include "base/memory.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "sandbox/confine.h"
 
 #include <errno.h>

@@ -134,8 +134,8 @@ static int print_table(const struct feature *features, size_t n, const struct fe
 	table = or_out_of_memory(scols_new_table());
 	scols_table_enable_colors(table, color);
 	for (size_t i = 0; i < N_COLUMNS; i++)
-		(void)or_out_of_memory(scols_table_new_column(
-			table, columns[i].name, columns[i].width, columns[i].flags));
+		(void)or_out_of_memory(scols_table_new_column(table, columns[i].name,
+							      columns[i].width, columns[i].flags));
 	for (size_t i = 0; i < n && r == 0; i++) {
 		if (is_blocked_too(&features[i], blocker))
 			continue;

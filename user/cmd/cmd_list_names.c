@@ -247,6 +247,8 @@ int list_names(struct listing *l, bool process)
 	if (r < 0)
 		return log_error("list: %s", strerror(-r));
 	if (!l->printed && !process)
-		return log_error("list: %s", l->nothing ? l->nothing : l->notes->text);
+		return log_error("list: %s", l->nothing ? l->nothing
+					     : l->notes ? l->notes->text
+							: "nothing of it can be tried");
 	return list_end(l, "nothing of the process can be tried; standard output says why");
 }

@@ -64,9 +64,8 @@ static int print(struct listed *x, const char *text, const char *word, uint64_t 
 static int print_probe(const struct usdt_probe *p, void *arg)
 {
 	struct listed *x = arg;
-	_cleanup_free_ char *text =
-		xasprintf("usdt:%s%s%s:%s", x->is_main ? "" : basename(x->path),
-			  x->is_main ? "" : ":", p->provider, p->name);
+	_cleanup_free_ char *text = xasprintf("usdt:%s%s%s:%s", x->is_main ? "" : basename(x->path),
+					      x->is_main ? "" : ":", p->provider, p->name);
 
 	return print(x, text, p->name, p->vaddr, false);
 }

@@ -5,9 +5,9 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/rng.h"
 #include "base/log.h"
-#include "base/memory.h"
 #include "cmd/commands.h"
 #include "decoder/decoder.h"
 #include "experiment/runner.h"

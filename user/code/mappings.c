@@ -4,8 +4,8 @@
 #include "code/private.h"
 
 #include "base/cleanup.h"
-#include "base/memory.h"
 #include "base/clock.h"
+#include "base/memory.h"
 #include "base/search.h"
 #include "target/process.h"
 

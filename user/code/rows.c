@@ -3,8 +3,8 @@
 #include "code/private.h"
 
 #include "base/cleanup.h"
-#include "base/memory.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "elf/cfi.h"
 
 #include <errno.h>

@@ -274,17 +274,15 @@ static int by_weight(const void *a, const void *b)
 }
 
 /* Adds to @to who is left of @all, which are sorted; @ret_map has their indices by the old ones. */
-static void keep_heaviest(struct counts *to, const struct weighed *all, size_t n,
-			  uint32_t *ret_map)
+static void keep_heaviest(struct counts *to, const struct weighed *all, size_t n, uint32_t *ret_map)
 {
 	for (size_t i = 0, of_host = 0; i < n; i++) {
 		const struct counts_who *w = all[i].who;
 
 		of_host = i && strcmp(all[i - 1].who->host, w->host) == 0 ? of_host + 1 : 0;
-		ret_map[all[i].index] =
-			of_host < COUNTS_MOST_WHO - 1
-				? counts_who(to, w->process, w->cgroup, w->host)
-				: counts_who(to, "[other]", "", w->host);
+		ret_map[all[i].index] = of_host < COUNTS_MOST_WHO - 1
+						? counts_who(to, w->process, w->cgroup, w->host)
+						: counts_who(to, "[other]", "", w->host);
 	}
 }
 

@@ -473,8 +473,7 @@ static char *describe_copies(struct line_entry *l)
 
 void tally_list(struct tally *t, struct profile_samples **ret, size_t *ret_n)
 {
-	_cleanup_free_ struct profile_samples *list =
-		xcalloc(HASH_COUNT(t->lines), sizeof(*list));
+	_cleanup_free_ struct profile_samples *list = xcalloc(HASH_COUNT(t->lines), sizeof(*list));
 	size_t n = 0;
 
 	for (struct line_entry *l = t->lines; l; l = l->hh.next)

@@ -82,8 +82,7 @@ static void put_counter(FILE *out, const char *name, size_t run, double ts, doub
 static void put_experiment(FILE *out, const struct profile_run_experiment *x, double ts,
 			   double delayed_ms, bool *some)
 {
-	_cleanup_free_ char *name =
-		xasprintf("%s %.0f %%", x->x.selected, 100 * x->x.speedup);
+	_cleanup_free_ char *name = xasprintf("%s %.0f %%", x->x.selected, 100 * x->x.speedup);
 	struct json_object *o = event("X", name, x->run, ts), *args;
 
 	(void)json_object_object_add(o, "dur", json_object_new_double(us(x->x.elapsed)));

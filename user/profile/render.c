@@ -164,8 +164,8 @@ static void end(struct buffer *b, struct json_object *o)
 
 	if (!o)
 		return;
-	s = json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN |
-						      JSON_C_TO_STRING_NOSLASHESCAPE);
+	s = json_object_to_json_string_ext(o,
+					   JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE);
 	if (!s)
 		out_of_memory();
 	utf8_put_json(b->out, s);

@@ -122,8 +122,8 @@ void run_keep(struct profile *p, const struct profile_experiment *x,
 
 	xarray_room(p->experiments, n);
 	kept = &p->experiments[n];
-	*kept = (struct profile_run_experiment){
-		.x = *x, .points = xcalloc(n_points, sizeof(*points))};
+	*kept = (struct profile_run_experiment){.x = *x,
+						.points = xcalloc(n_points, sizeof(*points))};
 	kept->x.selected = copy(x->selected);
 	kept->x.function = copy(x->function);
 	p->n_experiments++;
