@@ -139,8 +139,7 @@ static void write_text(struct question *q, const struct flow *f, const struct co
 		(void)fputs("# LLVM-MCA-END\n", out);
 		note_line(q, NO_INSTRUCTION);
 	}
-	if (fclose(out) != 0)
-		out_of_memory();
+	xclose_memstream(out);
 }
 
 /* "<stdin>:LINE:COLUMN: error: ...". Returns how many lines are news. */

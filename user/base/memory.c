@@ -9,7 +9,8 @@ void out_of_memory(void)
 {
 	static const char line[] = "cozbpf: out of memory\n";
 
-	/* Without what streams hold: it belongs to whoever began to write it. */
+	/* Streams are not flushed: one may hold half a record, or what the parent of a fork has
+	 * written to it. */
 	(void)!write(STDERR_FILENO, line, sizeof(line) - 1);
 	_exit(EXIT_OURS);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Memory of the profiler's own. Where there is none left it can do nothing that is worth doing: it
- * ends with one line and the status EXIT_OURS, and what it profiles runs on undelayed, as after a
- * SIGKILL. What others have made (files of a target, answers of a decoder) can ask for any size:
- * who reads that uses malloc, and returns -ENOMEM; so does what must not end halfway, such as an
+/* Memory of the profiler's own. An allocation that fails ends the profiler with one line and the
+ * status EXIT_OURS; the profiled program runs on undelayed, as after a SIGKILL. Two kinds of code
+ * use malloc and return -ENOMEM instead: code that reads what others have made (files of a target,
+ * answers of a decoder), which can ask for any size, and code that must not end halfway, such as an
  * injection. */
 #pragma once
 
@@ -20,8 +20,8 @@ static inline void *or_out_of_memory(void *p)
 	return p;
 }
 
-/* As the functions without the x. They never return NULL; free() frees what they return. A size of
- * 0 is allowed. */
+/* These never return NULL, and are otherwise like the functions without the x. A size of 0 is
+ * allowed. */
 static inline void *xcalloc(size_t n, size_t size)
 {
 	return or_out_of_memory(calloc(n ? n : 1, size ? size : 1));
@@ -58,4 +58,11 @@ char *xasprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 static inline FILE *xopen_memstream(char **ret, size_t *ret_size)
 {
 	return or_out_of_memory(open_memstream(ret, ret_size));
+}
+
+/* Its string is whole then, and the caller's (free). */
+static inline void xclose_memstream(FILE *f)
+{
+	if (fclose(f) != 0)
+		out_of_memory();
 }

@@ -405,8 +405,7 @@ static void rename_words(char **text, char *(*rename)(const char *line, void *ar
 		if (*from)
 			(void)fputc(*from++, f);
 	}
-	if (fclose(f) != 0)
-		out_of_memory();
+	xclose_memstream(f);
 	free(*text);
 	*text = out;
 }

@@ -94,8 +94,7 @@ static char *excerpt(const struct text *t, unsigned long line)
 		}
 		at = stop ? stop + 1 : end;
 	}
-	if (fclose(f) != 0)
-		out_of_memory();
+	xclose_memstream(f);
 	ret = seen ? utf8_clean(text, PROFILE_MAX_SOURCE) : NULL;
 	free(text);
 	return ret;

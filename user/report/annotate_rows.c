@@ -169,8 +169,7 @@ char *annotate_causes(uint16_t possible)
 		if (possible >> c & 1)
 			(void)fprintf(f, "%s%s", ftello(f) ? ", " : "",
 				      culprit_name((enum culprit)c));
-	if (fclose(f) != 0)
-		out_of_memory();
+	xclose_memstream(f);
 	return text;
 }
 

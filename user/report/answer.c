@@ -200,7 +200,6 @@ char *answer(const struct report *r, const struct analysis_point *point)
 		tell_slowest(f, r, point);
 		(void)fputs(NOTHING_PAUSED, f);
 	}
-	if (fclose(f) != 0)
-		out_of_memory();
+	xclose_memstream(f);
 	return text;
 }

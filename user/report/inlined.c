@@ -50,8 +50,7 @@ static void print_copy(const struct report *r, const struct inlined_copy *c, uin
 
 		(void)fprintf(f, "%s%s", i ? " in " : "", name);
 	}
-	if (fclose(f) != 0)
-		out_of_memory();
+	xclose_memstream(f);
 	(void)fprintf(r->out, "    %5.1f %%  ", share);
 	paragraph(r, 13, "%s", text);
 	free(text);

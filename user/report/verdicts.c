@@ -75,8 +75,7 @@ static void note_busiest(const struct report *r)
 		(void)fprintf(f, "%s%s (%.0f %%)", k ? ", " : "", name,
 			      100 * (double)top[k]->ns / all);
 	}
-	if (fclose(f) != 0)
-		out_of_memory();
+	xclose_memstream(f);
 	if (all > 0)
 		note(r, NOTE_PLAIN,
 		     "Where the program's threads ran most, by CPU time in its lines: %s.", text);

@@ -59,8 +59,7 @@ static char *command_again(const struct run *r)
 		(void)fputs(" --until-ci 5", f);
 	for (size_t i = 1; o->words[i]; i++)
 		put_word(f, o->words[i]);
-	if (fclose(f) != 0)
-		out_of_memory();
+	xclose_memstream(f);
 	return text;
 }
 
@@ -132,8 +131,7 @@ static char *stripped_files(const struct run *r)
 		(void)fprintf(f, "%s%s%s%s%s", i ? ", " : "", code_map_path(r->code, found[i]),
 			      id ? " (build id " : "", id ? id : "", id ? ")" : "");
 	}
-	if (fclose(f) != 0)
-		out_of_memory();
+	xclose_memstream(f);
 	return text;
 }
 
@@ -174,8 +172,7 @@ static struct proposals propose(const struct run *r)
 		(void)fputs("-p", f);
 		put_word(f, all[i].point);
 		(void)fprintf(f, "   (%.0f a second)", all[i].per_s);
-		if (fclose(f) != 0)
-			out_of_memory();
+		xclose_memstream(f);
 		p.n++;
 	}
 	return p;

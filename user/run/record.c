@@ -37,8 +37,7 @@ static char *join_command(char *const *argv)
 
 	for (size_t i = 0; argv[i]; i++)
 		(void)fprintf(f, "%s%s", i ? " " : "", argv[i]);
-	if (fclose(f) != 0)
-		out_of_memory();
+	xclose_memstream(f);
 	return text;
 }
 

@@ -129,8 +129,7 @@ char *session_counters(struct session *s)
 	if (s->points.page && s->points.page->lost_counters)
 		(void)fprintf(f, "%u x a coz.h counter found no room (%d at most)\n",
 			      s->points.page->lost_counters, SHIM_MAX_COUNTERS);
-	if (fclose(f) != 0)
-		out_of_memory();
+	xclose_memstream(f);
 	return text;
 }
 
