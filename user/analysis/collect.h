@@ -90,6 +90,6 @@ typedef bool (*scales_finder)(const struct observation *obs, size_t n, bool leng
 			      void *arg);
 bool observations_rescale(struct observation *obs, size_t n, scales_finder find, void *arg);
 
-/* The strings stay @p's. collection_free. */
+/* The caller's (collection_free); the strings stay @p's. */
 struct collection collect(const struct profile *p);
 void collection_free(struct collection *c);

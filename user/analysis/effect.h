@@ -52,6 +52,5 @@ double effect_half_width(const struct effect *e); /* of the 95 % interval by Stu
  * a draw has no visits. */
 void group_resample(const struct observation *obs, size_t n, enum reading how, struct rng *rng,
 		    double periods[RESAMPLES]);
-/* 95 % half-width of one random half of the group against the other; NaN below four experiments.
- */
+/* 95 % half-width of one random half of the group against the other; NaN below 4 experiments. */
 double group_placebo(const struct observation *obs, size_t n, enum reading how, struct rng *rng);

@@ -26,8 +26,7 @@ double fidelity_length(const struct profile_experiment *x);
  * experiment from before the rate had followed the visits is faster than its neighbours, whatever
  * its speedup. @settled_period_ns: of its run, or 0. */
 double fidelity_weight(const struct profile_experiment *x, uint64_t settled_period_ns);
-/* One entry per run: between samples at its end; 0: the profile does not say. Owned by the caller.
- */
+/* One entry per run, the caller's (free): ns between samples at its end; 0: not in the profile. */
 uint64_t *fidelity_settled_periods(const struct profile *p);
 /* One entry per run: how long its experiments are on average, ns. Owned by the caller. */
 double *fidelity_usual_lengths(const struct profile *p);

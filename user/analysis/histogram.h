@@ -47,7 +47,7 @@ struct histogram_blocks {
 	size_t n_pairs;
 };
 
-/* @obs are measured and in the order of their keys. histogram_blocks_free. */
+/* The caller's (histogram_blocks_free). @obs are measured and in the order of their keys. */
 struct histogram_blocks histogram_blocks_make(const struct observation *obs, size_t n);
 void histogram_blocks_free(struct histogram_blocks *b);
 

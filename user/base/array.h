@@ -9,8 +9,7 @@
 #include <stdlib.h>
 
 /* Returns the array with room for more than @n items: where @n is 0 or a power of two it is moved
- * to twice the room. NULL: out of memory, and
- * @all is unchanged. */
+ * to twice the room. NULL: out of memory, and @all is unchanged. */
 static inline void *array_grown(void *all, size_t n, size_t size)
 {
 	return n & (n - 1) ? all : reallocarray(all, n ? 2 * n : 1, size);
@@ -21,7 +20,7 @@ static inline void *array_grown(void *all, size_t n, size_t size)
  */
 #define xarray_room(all, n) ((all) = or_out_of_memory(array_grown(all, n, sizeof(*(all)))))
 
-/* The same for arrays whose length others choose: returns 0, or -ENOMEM and changes nothing. */
+/* Makes room in an array whose length others choose: returns 0, or -ENOMEM and changes nothing. */
 #define array_room(all, n)                                                    \
 	({                                                                    \
 		__typeof__(all) grown_ = array_grown(all, n, sizeof(*(all))); \

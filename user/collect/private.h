@@ -43,7 +43,7 @@ struct names {
 
 void names_open(struct names *n);
 void names_close(struct names *n);
-/* An image of which a process is known that has it mapped. */
+/* Learns the name of an image that a process has mapped. */
 void names_learn(struct names *n, struct collect_bpf *skel, const struct collect_news *news);
 /* All that have no name yet, by what the kernel's tables say. To be called before a flush. */
 void names_complete(struct names *n, struct collect_bpf *skel);

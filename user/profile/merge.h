@@ -13,8 +13,7 @@ void profile_append(struct profile *into, struct profile *from);
 /* Samples of one location become one, and they come into their order. */
 void profile_add_up_samples(struct profile *p);
 
-/* What @p has instead of its samples: copies of those at @s, whose locations are different ones.
- */
+/* Replaces the samples of @p by copies of those at @s, no two of which have one location. */
 void profile_set_samples(struct profile *p, const struct profile_samples *s, size_t n);
 void profile_clear_samples(struct profile *p);
 void profile_clear_addresses(struct profile *p);

@@ -7,8 +7,7 @@
 
 #include <stdbool.h>
 
-/* Calls @cb with what each file of @from has of what @c chooses. @out gets what they have in all.
- */
+/* Calls @cb with what @c chooses of each file of @from. @out gets the totals. */
 int chosen_each(const struct shares_source *from, const struct shares_choice *c, struct shares *out,
 		void (*cb)(struct counts *c, void *arg), void *arg, struct error *e);
 /* The same with all of one image together, sorted, without whose it was; the image with the most
