@@ -14,6 +14,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 /* A standard normal deviate, near enough. */
 static double normal(struct rng *r)
@@ -232,6 +233,33 @@ static void the_seed_repeats_everything(void **state)
 	profile_free(&p);
 }
 
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* As by sorting, of few and of many numbers, with and without equal ones among them. */
+static void quantiles(void **state)
+{
+	double v[200], sorted[200];
+	struct rng r;
+
+	(void)state;
+	rng_seed(&r, 3);
+	for (size_t n = 1; n <= 200; n++)
+		for (uint64_t values = 2; values <= 2000; values *= 10) {
+			size_t k = rng_below(&r, n);
+
+			for (size_t i = 0; i < n; i++)
+				sorted[i] = v[i] = (double)rng_below(&r, values);
+			qsort(sorted, n, sizeof(*sorted), by_value);
+			assert_true(fabs(stats_quantile(v, n, (double)k / fmax(1, (double)n - 1)) -
+					 sorted[k]) < 1e-9);
+		}
+}
+
 static void textbook_numbers(void **state)
 {
 	double p[] = {0.6, 0.001, 0.041, 0.008, 0.039}, v[] = {4, 1, 3, 2};
@@ -261,6 +289,7 @@ int main(void)
 		cmocka_unit_test(verdicts_honour_that_many_lines_were_looked_at),
 		cmocka_unit_test(undecided_says_how_much_longer),
 		cmocka_unit_test(the_seed_repeats_everything),
+		cmocka_unit_test(quantiles),
 		cmocka_unit_test(textbook_numbers),
 	};
 

@@ -13,7 +13,7 @@ double stats_t_tail(double t, double df);
 double stats_chi2_80(double df);
 /* The standard deviation of which @n numbers are a sample; NaN of fewer than two. */
 double stats_deviation(const double *v, size_t n);
-/* The @q quantile of @n > 0 numbers, which are reordered (sorted). */
+/* The @q quantile of @n > 0 numbers, which are reordered. */
 double stats_quantile(double *values, size_t n, double q);
 /* Benjamini and Hochberg (1995): returns the largest p-value still called a discovery among @n at
  * false discovery rate
