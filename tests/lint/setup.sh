@@ -7,7 +7,7 @@
 # shellcheck disable=SC2154 # what helpers.sh sets
 set -uo pipefail
 # shellcheck source=tests/e2e/helpers.sh
-source "$(dirname -- "${BASH_SOURCE[0]}")/helpers.sh"
+source "$SRC/tests/e2e/helpers.sh"
 
 # A newcomer's build: no packages of the tests, no warning that is an error, and each thing that is found is said once.
 why=
