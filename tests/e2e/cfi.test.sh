@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
 # The rows of our call frame reader against readelf's, on the libraries that programs run in and on a very large one.
+# Long: left out where few tests run.
 # needs: python3 readelf ldconfig
 # beside: others
 # shellcheck disable=SC2154 # what helpers.sh sets

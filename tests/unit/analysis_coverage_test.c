@@ -2,7 +2,8 @@
 /* Do the intervals hold what they promise? Whole reports on synthetic runs with a known truth:
  * short and long ones, straight effects and knees, a pace that drifts, a machine that other
  * programs disturb. And how often is a line without effect called one with an effect? Built plain:
- * it simulates for long, and with sanitizers takes five times as long. */
+ * it simulates for long, and with sanitizers takes five times as long.
+ * Long: left out where few tests run. */
 #include "analysis/analysis.h"
 #include "analysis_sample.h"
 #include "base/rng.h"

@@ -2,7 +2,8 @@
 /* How often is a verdict wrong, and how often is an effect found? Made-up profiles whose
  * experiments differ by chance only, or by chance and an effect. The chance has light or heavy
  * tails. With an argument, which says how many profiles of each kind are made, more kinds are.
- * Built plain: it simulates for long, and with sanitizers takes five times as long. */
+ * Built plain: it simulates for long, and with sanitizers takes five times as long.
+ * Long: left out where few tests run. */
 #include "analysis/analysis.h"
 #include "analysis_sample.h"
 #include "base/rng.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Rates of places in a made-up program, from windows of it as probes would have them: the program
- * goes on far more slowly where it has them. */
+ * goes on far more slowly where it has them.
+ * Long: left out where few tests run. */
 #include "annotate/executions.h"
 #include "base/cleanup.h"
 #include "base/rng.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Lines of one small program, built in the ways that programs are built, with each compiler at
- * hand. */
+ * hand.
+ * Long: left out where few tests run. */
 #include "dwarf/lines.h"
 #include "elf/object.h"
 
