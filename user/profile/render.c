@@ -4,30 +4,13 @@
 #include "base/cleanup.h"
 #include "base/memory.h"
 #include "base/utf8.h"
-#include "profile/record.h"
+#include "profile/reader.h"
 #include "shared/histogram.h"
 
 #include <inttypes.h>
 #include <json-c/json.h>
 #include <math.h>
 #include <string.h>
-
-void buffer_open(struct buffer *b)
-{
-	b->out = xopen_memstream(&b->data, &b->size);
-}
-
-void buffer_flush(struct buffer *b)
-{
-	if (fflush(b->out) || ferror(b->out))
-		out_of_memory();
-}
-
-void buffer_free(struct buffer *b)
-{
-	cleanup_fclose(&b->out);
-	free(b->data);
-}
 
 /* A share 0..1 as the shortest text that reads back as the same number: 0.25, not
  * 0.25000000000000000. */
@@ -90,7 +73,7 @@ static void add_fields(struct json_object *o, const struct field_table *t, const
 
 /* The text form has no escapes: what would end a value or a record becomes a space, what would
  * steer a terminal a question mark. */
-static void text_value(struct buffer *b, const char *key, const char *value)
+static void text_value(FILE *out, const char *key, const char *value)
 {
 	_cleanup_free_ char *clean = utf8_clean(value ? value : "", SOURCE_MAX_STRING);
 
@@ -98,23 +81,23 @@ static void text_value(struct buffer *b, const char *key, const char *value)
 		if (*c == '\t' || *c == '\n' || *c == '\r')
 			*c = ' ';
 	utf8_make_printable(clean, true);
-	(void)fprintf(b->out, "\t%s=%s", key, clean);
+	(void)fprintf(out, "\t%s=%s", key, clean);
 }
 
 /* Two decimals, and never 0.00 for what is not a baseline. */
-static void text_share(struct buffer *b, const char *key, double share)
+static void text_share(FILE *out, const char *key, double share)
 {
 	long hundredths = share >= 0 && share <= 1 ? lround(share * 100) : 0;
 
 	if (hundredths == 0 && share > 0)
 		hundredths = 1;
-	(void)fprintf(b->out, "\t%s=%ld.%02ld", key, hundredths / 100, hundredths % 100);
+	(void)fprintf(out, "\t%s=%ld.%02ld", key, hundredths / 100, hundredths % 100);
 }
 
-static void text_record(struct buffer *b, const char *type, const struct field_table *t,
+static void text_record(FILE *out, const char *type, const struct field_table *t,
 			const void *record)
 {
-	(void)fputs(type, b->out);
+	(void)fputs(type, out);
 	for (size_t i = 0; i < t->n_coz; i++) {
 		const void *at = (const char *)record + t->fields[i].offset;
 		char key[32];
@@ -125,40 +108,40 @@ static void text_record(struct buffer *b, const char *type, const struct field_t
 			*c = *c == '_' ? '-' : *c;
 		switch (t->fields[i].kind) {
 		case FIELD_STRING:
-			text_value(b, key, *(char *const *)at);
+			text_value(out, key, *(char *const *)at);
 			break;
 		case FIELD_U64:
-			(void)fprintf(b->out, "\t%s=%" PRIu64, key, *(const uint64_t *)at);
+			(void)fprintf(out, "\t%s=%" PRIu64, key, *(const uint64_t *)at);
 			break;
 		case FIELD_I64:
-			(void)fprintf(b->out, "\t%s=%" PRId64, key, *(const int64_t *)at);
+			(void)fprintf(out, "\t%s=%" PRId64, key, *(const int64_t *)at);
 			break;
 		case FIELD_SHARE:
-			text_share(b, key, *(const double *)at);
+			text_share(out, key, *(const double *)at);
 			break;
 		}
 	}
-	(void)fputc('\n', b->out);
+	(void)fputc('\n', out);
 }
 
 /* Begins a record with the fields of @t. NULL: nothing can be added to it, since that is all of it
- * in the text form. */
-static struct json_object *begin(struct buffer *b, enum profile_format format, const char *type,
+ * in the text form, which has no record without a field of Coz's. */
+static struct json_object *begin(FILE *out, enum profile_format format, const char *type,
 				 const struct field_table *t, const void *record)
 {
 	struct json_object *o;
 
-	if (format == PROFILE_COZ_TEXT) {
-		text_record(b, type, t, record);
+	if (format == PROFILE_COZ_TEXT && t->n_coz)
+		text_record(out, type, t, record);
+	if (format == PROFILE_COZ_TEXT)
 		return NULL;
-	}
 	o = or_out_of_memory(json_object_new_object());
 	add(o, "type", json_object_new_string(type));
 	add_fields(o, t, record);
 	return o;
 }
 
-static void end(struct buffer *b, struct json_object *o)
+static void end(FILE *out, struct json_object *o)
 {
 	const char *s;
 
@@ -168,27 +151,27 @@ static void end(struct buffer *b, struct json_object *o)
 					   JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE);
 	if (!s)
 		out_of_memory();
-	utf8_put_json(b->out, s);
-	(void)fputc('\n', b->out);
+	utf8_put_json(out, s);
+	(void)fputc('\n', out);
 	json_object_put(o);
 }
 
-void render_startup(struct buffer *b, enum profile_format format, const struct profile_startup *s)
+void render(FILE *out, enum profile_format format, const char *type, const struct field_table *t,
+	    const void *record)
 {
-	struct json_object *o = begin(b, format, "startup", &startup_time_fields, s), *ours;
+	end(out, begin(out, format, type, t, record));
+}
+
+void render_startup(FILE *out, enum profile_format format, const struct profile_startup *s)
+{
+	struct json_object *o = begin(out, format, "startup", &startup_time_fields, s), *ours;
 
 	if (!o)
 		return;
 	ours = or_out_of_memory(json_object_new_object());
 	add_fields(ours, &startup_fields, s);
 	add(o, "cozbpf", ours);
-	end(b, o);
-}
-
-void render_experiment(struct buffer *b, enum profile_format format,
-		       const struct profile_experiment *x)
-{
-	end(b, begin(b, format, "experiment", &experiment_fields, x));
+	end(out, o);
 }
 
 static void add_throughput(struct json_object *o, const struct profile_point *p)
@@ -216,45 +199,40 @@ static void add_latency(struct json_object *o, const struct profile_latency *l)
 	add(o, HISTOGRAM_KEY, histogram);
 }
 
-void render_point(struct buffer *b, enum profile_format format, const struct profile_point *p)
+static void render_point(FILE *out, enum profile_format format, const struct profile_point *p)
 {
 	bool latency = p->kind == PROFILE_LATENCY;
 	struct json_object *o =
-		latency ? begin(b, format, "latency-point", &latency_fields, p)
-			: begin(b, format, "throughput-point", &throughput_fields, p);
+		latency ? begin(out, format, "latency-point", &latency_fields, p)
+			: begin(out, format, "throughput-point", &throughput_fields, p);
 
 	if (o && !latency)
 		add_throughput(o, p);
 	else if (o && p->latency)
 		add_latency(o, p->latency);
-	end(b, o);
+	end(out, o);
 }
 
-void render_runtime(struct buffer *b, enum profile_format format, const struct profile_runtime *t)
+void render_experiment(FILE *out, enum profile_format format, const struct profile_experiment *x,
+		       const struct profile_point *points, size_t n_points)
 {
-	struct json_object *o = begin(b, format, "runtime", &runtime_fields, t);
+	render(out, format, "experiment", &experiment_fields, x);
+	for (size_t i = 0; i < n_points; i++)
+		render_point(out, format, &points[i]);
+}
+
+void render_log(FILE *out, enum profile_format format, const struct profile_runtime *t,
+		const struct profile *p)
+{
+	struct json_object *o = begin(out, format, "runtime", &runtime_fields, t);
 
 	if (o && (t->too_deep || t->cut_short))
 		add_fields(o, &chains_fields, t);
 	if (o && t->machine_ns)
 		add_fields(o, &machine_fields, t);
-	end(b, o);
-}
-
-void render_samples(struct buffer *b, enum profile_format format, const struct profile_samples *s)
-{
-	end(b, begin(b, format, "samples", &samples_fields, s));
-}
-
-void render_slopes(struct buffer *b, enum profile_format format, const struct profile_slopes *s)
-{
-	if (format == PROFILE_JSON)
-		end(b, begin(b, format, "slopes", &slopes_fields, s));
-}
-
-void render_addresses(struct buffer *b, enum profile_format format,
-		      const struct profile_addresses *a)
-{
-	if (format == PROFILE_JSON)
-		end(b, begin(b, format, "addresses", &addresses_fields, a));
+	end(out, o);
+	for (size_t i = 0; i < p->n_samples; i++)
+		render(out, format, "samples", &samples_fields, &p->samples[i]);
+	for (size_t i = 0; i < p->n_addresses; i++)
+		render(out, format, "addresses", &addresses_fields, &p->addresses[i]);
 }

@@ -1,27 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Records as bytes of a file, appended to a growing buffer. Internal to the package. */
+/* Records as lines of a file. Internal to the package. */
 #pragma once
 
+#include "profile/record.h"
 #include "profile/writer.h"
 
-#include <stdio.h>
-
-struct buffer {
-	FILE *out;
-	char *data; /* what is in it, after buffer_flush */
-	size_t size;
-};
-
-void buffer_open(struct buffer *b);
-void buffer_flush(struct buffer *b);
-void buffer_free(struct buffer *b);
-
-void render_startup(struct buffer *b, enum profile_format format, const struct profile_startup *s);
-void render_experiment(struct buffer *b, enum profile_format format,
-		       const struct profile_experiment *x);
-void render_point(struct buffer *b, enum profile_format format, const struct profile_point *p);
-void render_runtime(struct buffer *b, enum profile_format format, const struct profile_runtime *t);
-void render_samples(struct buffer *b, enum profile_format format, const struct profile_samples *s);
-void render_slopes(struct buffer *b, enum profile_format format, const struct profile_slopes *s);
-void render_addresses(struct buffer *b, enum profile_format format,
-		      const struct profile_addresses *a); /* nothing in the text form */
+/* A record that is the fields of @t and no more; in the text form those of Coz, and where there are
+ * none, nothing. */
+void render(FILE *out, enum profile_format format, const char *type, const struct field_table *t,
+	    const void *record);
+void render_startup(FILE *out, enum profile_format format, const struct profile_startup *s);
+/* With one record for each point. */
+void render_experiment(FILE *out, enum profile_format format, const struct profile_experiment *x,
+		       const struct profile_point *points, size_t n_points);
+/* A run's time, and the samples and addresses of @p. */
+void render_log(FILE *out, enum profile_format format, const struct profile_runtime *t,
+		const struct profile *p);

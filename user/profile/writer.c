@@ -6,7 +6,6 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "profile/record.h"
 #include "profile/render.h"
 
 #include <errno.h>
@@ -29,6 +28,9 @@ struct profile_writer {
 	off_t size;	    /* up to the end of the last whole record */
 	bool needs_newline; /* the last record lacks its end of line */
 	int first_error;
+	FILE *out;  /* where a group of records is put together, before it is written */
+	char *data; /* what is in it */
+	size_t n_data;
 };
 
 /* True if the line is a profile record; *ret_format tells of which form. */
@@ -197,6 +199,7 @@ int profile_writer_open(const char *path, enum profile_format format, uid_t uid,
 			    "a profile cannot be written to standard output: name a file with -o");
 	w = xcalloc(1, sizeof(*w));
 	*w = (struct profile_writer){.fd = -1, .path = xstrdup(path), .format = format};
+	w->out = xopen_memstream(&w->data, &w->n_data);
 	w->fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY,
 		     0644);
 	if (w->fd >= 0) {
@@ -257,83 +260,58 @@ static int append(struct profile_writer *w, const char *data, size_t size)
 	return 0;
 }
 
-static int failed(struct profile_writer *w, int r)
+/* One group of records, one write. */
+static int flush(struct profile_writer *w)
 {
+	int r;
+
+	if (fflush(w->out) || ferror(w->out))
+		out_of_memory();
+	r = append(w, w->data, w->n_data);
+	rewind(w->out);
 	if (!w->first_error)
 		w->first_error = r;
 	return r;
 }
 
-/* One group of records, one write. */
-static int flush(struct profile_writer *w, struct buffer *b)
-{
-	buffer_flush(b);
-	return failed(w, append(w, b->data, b->size));
-}
-
 int profile_write_startup(struct profile_writer *w, const struct profile_startup *s)
 {
-	_cleanup_(buffer_free) struct buffer b = {0};
-
-	buffer_open(&b);
-	render_startup(&b, w->format, s);
-	return flush(w, &b);
+	render_startup(w->out, w->format, s);
+	return flush(w);
 }
 
 int profile_write_experiment(struct profile_writer *w, const struct profile_experiment *x,
 			     const struct profile_point *points, size_t n_points)
 {
-	_cleanup_(buffer_free) struct buffer b = {0};
-
-	buffer_open(&b);
-	render_experiment(&b, w->format, x);
-	for (size_t i = 0; i < n_points; i++)
-		render_point(&b, w->format, &points[i]);
-	return flush(w, &b);
+	render_experiment(w->out, w->format, x, points, n_points);
+	return flush(w);
 }
 
 int profile_write_slopes(struct profile_writer *w, const struct profile_slopes *s)
 {
-	_cleanup_(buffer_free) struct buffer b = {0};
-
-	buffer_open(&b);
-	render_slopes(&b, w->format, s);
-	return flush(w, &b);
+	render(w->out, w->format, "slopes", &slopes_fields, s);
+	return flush(w);
 }
 
 int profile_write_log(struct profile_writer *w, const struct profile_runtime *t,
 		      const struct profile *p)
 {
-	_cleanup_(buffer_free) struct buffer b = {0};
-
-	buffer_open(&b);
-	render_runtime(&b, w->format, t);
-	for (size_t i = 0; i < p->n_samples; i++)
-		render_samples(&b, w->format, &p->samples[i]);
-	for (size_t i = 0; i < p->n_addresses; i++)
-		render_addresses(&b, w->format, &p->addresses[i]);
-	return flush(w, &b);
+	render_log(w->out, w->format, t, p);
+	return flush(w);
 }
 
 int profile_print_coz(FILE *out, const struct profile *p)
 {
-	_cleanup_(buffer_free) struct buffer b = {0};
 	struct profile_startup startup = {.time = p->n_runs ? p->runs[0].time : 0};
 
-	buffer_open(&b);
-	render_startup(&b, PROFILE_COZ_TEXT, &startup);
+	render_startup(out, PROFILE_COZ_TEXT, &startup);
 	for (size_t i = 0; i < p->n_experiments; i++) {
 		const struct profile_run_experiment *x = &p->experiments[i];
 
-		render_experiment(&b, PROFILE_COZ_TEXT, &x->x);
-		for (size_t j = 0; j < x->n_points; j++)
-			render_point(&b, PROFILE_COZ_TEXT, &x->points[j]);
+		render_experiment(out, PROFILE_COZ_TEXT, &x->x, x->points, x->n_points);
 	}
-	render_runtime(&b, PROFILE_COZ_TEXT, &(struct profile_runtime){.time = p->runtime_ns});
-	for (size_t i = 0; i < p->n_samples; i++)
-		render_samples(&b, PROFILE_COZ_TEXT, &p->samples[i]);
-	buffer_flush(&b);
-	return fwrite(b.data, 1, b.size, out) == b.size ? 0 : -EIO;
+	render_log(out, PROFILE_COZ_TEXT, &(struct profile_runtime){.time = p->runtime_ns}, p);
+	return ferror(out) ? -EIO : 0;
 }
 
 int profile_writer_close(struct profile_writer *w)
@@ -347,6 +325,8 @@ int profile_writer_close(struct profile_writer *w)
 		(void)unlink(w->path);
 	if (w->fd >= 0 && close(w->fd) && !r)
 		r = -errno;
+	xclose_memstream(w->out);
+	free(w->data);
 	free(w->path);
 	free(w);
 	return r;
