@@ -9,56 +9,42 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef const char *(*startup_value)(const struct profile_startup *s);
+/* What all runs must have in common: a string of struct profile_startup. */
+struct key {
+	size_t offset;
+	const char *unsaid; /* what a run has that does not say; NULL: nothing is known then */
+	const char *words;
+};
 
-static const char *build(const struct profile_startup *s)
+static const char *value(const struct key *k, const struct profile_startup *s)
 {
-	return s->build;
+	const char *x = *(char *const *)((const char *)s + k->offset);
+
+	return x ? x : k->unsaid;
 }
 
-static const char *granularity(const struct profile_startup *s)
+/* The first value of the runs' that is another one than @x (NULL is allowed); NULL: none. */
+static const char *unlike(const struct profile *p, const struct key *k, const char *x)
 {
-	return s->granularity;
-}
+	for (size_t i = 0; i < p->n_runs; i++) {
+		const char *y = value(k, &p->runs[i]);
 
-static const char *attribution(const struct profile_startup *s)
-{
-	return s->attribution ? s->attribution : "first";
-}
-
-/* The first value of the runs'; NULL: none has one. */
-static const char *first_value(const struct profile *p, startup_value value)
-{
-	const char *x = NULL;
-
-	for (size_t i = 0; i < p->n_runs && !x; i++)
-		x = value(&p->runs[i]);
-	return x;
-}
-
-/* The first value that is another one than @x; NULL: none. */
-static const char *unlike(const struct profile *p, startup_value value, const char *x)
-{
-	const char *y = NULL;
-
-	for (size_t i = 0; i < p->n_runs && !y; i++) {
-		y = value(&p->runs[i]);
-		if (y && strcmp(x, y) == 0)
-			y = NULL;
+		if (y && (!x || strcmp(x, y) != 0))
+			return y;
 	}
-	return y;
+	return NULL;
 }
 
 /* A value of @b's that is another one than one of @a's; NULL: none. */
 static const char *other_value(const struct profile *a, const struct profile *b,
-			       startup_value value, const char **ret_a)
+			       const struct key *k, const char **ret_a)
 {
-	const char *x = first_value(a, value), *y = x ? unlike(b, value, x) : NULL;
+	const char *x = unlike(a, k, NULL), *y = x ? unlike(b, k, x) : NULL;
 
-	if (x && !y && first_value(b, value)) {
+	if (x && !y && unlike(b, k, NULL)) {
 		/* All of @b's are @x. */
-		x = unlike(a, value, x);
-		y = x ? first_value(b, value) : NULL;
+		x = unlike(a, k, x);
+		y = x ? unlike(b, k, NULL) : NULL;
 	}
 	*ret_a = x;
 	return y;
@@ -132,16 +118,18 @@ static const struct profile_point *lacking(const struct profile *a, const struct
 int profile_check_same(const struct profile *a, const char *a_name, const struct profile *b,
 		       const char *b_name, struct error *e)
 {
-	static const struct {
-		startup_value value;
-		const char *words;
-	} keys[] = {{build, "of another build of the program (build id"},
-		    {granularity, "of another granularity (it is"},
-		    {attribution, "of another attribution (it is"}};
+	static const struct key keys[] = {
+		{offsetof(struct profile_startup, build), NULL,
+		 "of another build of the program (build id"},
+		{offsetof(struct profile_startup, granularity), NULL,
+		 "of another granularity (it is"},
+		{offsetof(struct profile_startup, attribution), "first",
+		 "of another attribution (it is"},
+	};
 	const struct profile_point *point;
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-		const char *x = NULL, *y = other_value(a, b, keys[i].value, &x);
+		const char *x = NULL, *y = other_value(a, b, &keys[i], &x);
 
 		if (y)
 			return fail(e, EINVAL, "'%s' is %s %s) than '%s' (%s)", b_name,
