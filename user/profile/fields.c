@@ -170,6 +170,17 @@ void fields_free(const struct field_table *t, void *record)
 		}
 }
 
+void fields_free_all(const struct field_table *t, void *array_ptr, size_t *n, size_t size)
+{
+	void **array = array_ptr;
+
+	for (size_t i = 0; i < *n; i++)
+		fields_free(t, (char *)*array + i * size);
+	free(*array);
+	*array = NULL;
+	*n = 0;
+}
+
 size_t fields_size(const struct field_table *t, const void *record, size_t each)
 {
 	size_t size = 0;

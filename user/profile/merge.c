@@ -82,11 +82,6 @@ static void move(void *list_ptr, size_t *n, const void *from, size_t more, size_
 	*n += more;
 }
 
-void profile_move_samples(struct profile *p, const struct profile_samples *s, size_t n)
-{
-	move(&p->samples, &p->n_samples, s, n, sizeof(*s));
-}
-
 void profile_move_addresses(struct profile *p, const struct profile_addresses *a, size_t n)
 {
 	move(&p->addresses, &p->n_addresses, a, n, sizeof(*a));
@@ -94,20 +89,12 @@ void profile_move_addresses(struct profile *p, const struct profile_addresses *a
 
 void profile_clear_addresses(struct profile *p)
 {
-	for (size_t i = 0; i < p->n_addresses; i++)
-		fields_free(&addresses_fields, &p->addresses[i]);
-	free(p->addresses);
-	p->addresses = NULL;
-	p->n_addresses = 0;
+	fields_free_all(&addresses_fields, &p->addresses, &p->n_addresses, sizeof(*p->addresses));
 }
 
 void profile_clear_samples(struct profile *p)
 {
-	for (size_t i = 0; i < p->n_samples; i++)
-		fields_free(&samples_fields, &p->samples[i]);
-	free(p->samples);
-	p->samples = NULL;
-	p->n_samples = 0;
+	fields_free_all(&samples_fields, &p->samples, &p->n_samples, sizeof(*p->samples));
 }
 
 void profile_set_samples(struct profile *p, const struct profile_samples *s, size_t n)
@@ -166,7 +153,8 @@ void profile_append(struct profile *into, struct profile *from)
 	     sizeof(*from->experiments));
 	move(&into->runs, &into->n_runs, from->runs, from->n_runs, sizeof(*from->runs));
 	move(&into->slopes, &into->n_slopes, from->slopes, from->n_slopes, sizeof(*from->slopes));
-	profile_move_samples(into, from->samples, from->n_samples);
+	move(&into->samples, &into->n_samples, from->samples, from->n_samples,
+	     sizeof(*from->samples));
 	profile_move_addresses(into, from->addresses, from->n_addresses);
 	profile_add_count(&into->runtime_ns, from->runtime_ns);
 	profile_add_count(&into->sampled, from->sampled);

@@ -25,22 +25,17 @@
 
 size_t profile_most_kept = (size_t)1 << 30;
 
-/* A profile under construction, and the log that is being read: a run's logs are cumulative, the
- * last one counts. */
+/* A profile under construction. */
 struct parser {
 	struct profile p;
+	struct profile
+		log; /* that is being read: a run's logs are cumulative, the last one counts */
 	struct json_tokener *tok;
-	struct profile_samples *log;
-	size_t n_log;
-	struct profile_addresses *log_addresses;
-	size_t n_log_addresses;
-	struct profile_runtime log_time;
 	bool in_experiment; /* points belong to the last experiment */
 	size_t good;
-	size_t line;	       /* number of the line that is read */
-	bool in_long_line;     /* its beginning was too long, and is counted already */
-	size_t kept, log_kept; /* bytes that records take, the log's apart */
-	size_t bad;	       /* bytes that are no records */
+	size_t line;	   /* number of the line that is read */
+	bool in_long_line; /* its beginning was too long, and is counted already */
+	size_t bad;	   /* bytes that are no records */
 };
 
 /* Appends @item to an array of any type that has *n, at most @max. -E2BIG: it is unchanged. */
@@ -55,46 +50,17 @@ static int append(void *array_ptr, size_t *n, const void *item, size_t size, siz
 	return 0;
 }
 
-static void clear_log(struct parser *ps)
-{
-	for (size_t i = 0; i < ps->n_log; i++)
-		fields_free(&samples_fields, &ps->log[i]);
-	free(ps->log);
-	ps->log = NULL;
-	ps->n_log = 0;
-	for (size_t i = 0; i < ps->n_log_addresses; i++)
-		fields_free(&addresses_fields, &ps->log_addresses[i]);
-	free(ps->log_addresses);
-	ps->log_addresses = NULL;
-	ps->n_log_addresses = 0;
-	ps->log_kept = 0;
-}
-
 /* The current run is over: its last log is what counts. */
 static void end_run(struct parser *ps)
 {
-	uint64_t sampled = ps->log_time.samples;
-
-	for (size_t i = 0; !ps->log_time.samples && i < ps->n_log; i++)
-		profile_add_count(&sampled, ps->log[i].count);
-	profile_move_samples(&ps->p, ps->log, ps->n_log);
-	profile_move_addresses(&ps->p, ps->log_addresses, ps->n_log_addresses);
-	ps->n_log = ps->n_log_addresses = 0; /* they have moved */
-	ps->kept += ps->log_kept;
-	clear_log(ps);
-	profile_add_count(&ps->p.runtime_ns, ps->log_time.time);
-	profile_add_count(&ps->p.sampled, sampled);
-	profile_add_count(&ps->p.unattributed, ps->log_time.unattributed);
-	profile_add_count(&ps->p.too_deep, ps->log_time.too_deep);
-	profile_add_count(&ps->p.cut_short, ps->log_time.cut_short);
-	profile_machine_add_run(&ps->p.machine, &ps->log_time);
-	ps->log_time = (struct profile_runtime){0};
+	for (size_t i = 0, all = ps->log.sampled; !all && i < ps->log.n_samples; i++)
+		profile_add_count(&ps->log.sampled, ps->log.samples[i].count);
+	profile_append(&ps->p, &ps->log);
 }
 
 static int add_run(struct parser *ps, const struct profile_startup *s)
 {
 	end_run(ps);
-	ps->in_experiment = false;
 	return append(&ps->p.runs, &ps->p.n_runs, s, sizeof(*s), MAX_RUNS);
 }
 
@@ -102,7 +68,6 @@ static int add_experiment(struct parser *ps, const struct profile_experiment *x)
 {
 	struct profile_run_experiment experiment = {.x = *x, .run = ps->p.n_runs - 1};
 
-	ps->in_experiment = true;
 	return append(&ps->p.experiments, &ps->p.n_experiments, &experiment, sizeof(experiment),
 		      MAX_EXPERIMENTS);
 }
@@ -110,31 +75,22 @@ static int add_experiment(struct parser *ps, const struct profile_experiment *x)
 static int add_point(struct parser *ps, const struct profile_point *point)
 {
 	struct profile_run_experiment *x;
-	int r;
 
 	if (!ps->in_experiment)
 		return -EINVAL;
 	x = &ps->p.experiments[ps->p.n_experiments - 1];
-	r = append(&x->points, &x->n_points, point, sizeof(*point), MAX_POINTS);
-	return r == -E2BIG ? -EINVAL : r;
+	return append(&x->points, &x->n_points, point, sizeof(*point), MAX_POINTS) ? -EINVAL : 0;
 }
 
-static int add_samples(struct parser *ps, const struct profile_samples *s)
+static void begin_log(struct parser *ps, const struct profile_runtime *t)
 {
-	ps->in_experiment = false;
-	return append(&ps->log, &ps->n_log, s, sizeof(*s), MAX_SAMPLES);
-}
-
-static int add_addresses(struct parser *ps, const struct profile_addresses *a)
-{
-	ps->in_experiment = false;
-	return append(&ps->log_addresses, &ps->n_log_addresses, a, sizeof(*a), MAX_SAMPLES);
-}
-
-static int add_slopes(struct parser *ps, const struct profile_slopes *s)
-{
-	ps->in_experiment = false;
-	return append(&ps->p.slopes, &ps->p.n_slopes, s, sizeof(*s), MAX_EXPERIMENTS);
+	profile_free(&ps->log);
+	ps->log = (struct profile){.runtime_ns = t->time,
+				   .sampled = t->samples,
+				   .unattributed = t->unattributed,
+				   .too_deep = t->too_deep,
+				   .cut_short = t->cut_short};
+	profile_machine_add_run(&ps->log.machine, t);
 }
 
 /* Takes over @rec's strings on success only. -EINVAL: out of place, to be counted as a bad line;
@@ -142,13 +98,16 @@ static int add_slopes(struct parser *ps, const struct profile_slopes *s)
 static int add_record(struct parser *ps, const struct record *rec)
 {
 	static const struct profile_startup nameless;
+	struct profile *p = &ps->p, *log = &ps->log;
 	int r = 0;
 
 	/* A file may begin in the middle of a run (its head cut off by a log rotation, say). */
-	if (rec->type != RECORD_STARTUP && ps->p.n_runs == 0)
+	if (rec->type != RECORD_STARTUP && p->n_runs == 0)
 		r = add_run(ps, &nameless);
 	if (r)
 		return r;
+	if (rec->type != RECORD_POINT && rec->type != RECORD_IGNORED)
+		ps->in_experiment = rec->type == RECORD_EXPERIMENT;
 	switch (rec->type) {
 	case RECORD_STARTUP:
 		return add_run(ps, &rec->startup);
@@ -157,16 +116,17 @@ static int add_record(struct parser *ps, const struct record *rec)
 	case RECORD_POINT:
 		return add_point(ps, &rec->point);
 	case RECORD_RUNTIME:
-		clear_log(ps);
-		ps->log_time = rec->runtime;
-		ps->in_experiment = false;
+		begin_log(ps, &rec->runtime);
 		return 0;
 	case RECORD_SAMPLES:
-		return add_samples(ps, &rec->samples);
+		return append(&log->samples, &log->n_samples, &rec->samples, sizeof(rec->samples),
+			      MAX_SAMPLES);
 	case RECORD_ADDRESSES:
-		return add_addresses(ps, &rec->addresses);
+		return append(&log->addresses, &log->n_addresses, &rec->addresses,
+			      sizeof(rec->addresses), MAX_SAMPLES);
 	case RECORD_SLOPES:
-		return add_slopes(ps, &rec->slopes);
+		return append(&p->slopes, &p->n_slopes, &rec->slopes, sizeof(rec->slopes),
+			      MAX_EXPERIMENTS);
 	case RECORD_IGNORED:
 		break;
 	}
@@ -183,13 +143,13 @@ static int parse_line(struct parser *ps, const char *line, size_t len)
 	if (r)
 		return r;
 	size = record_size(&rec);
-	r = ps->kept + ps->log_kept + size > profile_most_kept ? -E2BIG : add_record(ps, &rec);
+	r = ps->p.kept + ps->log.kept + size > profile_most_kept ? -E2BIG : add_record(ps, &rec);
 	if (r) {
 		record_free(&rec);
 		return r;
 	}
-	*(rec.type == RECORD_SAMPLES || rec.type == RECORD_ADDRESSES ? &ps->log_kept : &ps->kept) +=
-		size;
+	*(rec.type == RECORD_SAMPLES || rec.type == RECORD_ADDRESSES ? &ps->log.kept
+								     : &ps->p.kept) += size;
 	ps->good++;
 	return 0;
 }
@@ -251,7 +211,7 @@ static int parse_lines(struct parser *ps, const char *data, size_t size, bool la
 
 static void parser_free(struct parser *ps)
 {
-	clear_log(ps);
+	profile_free(&ps->log);
 	profile_free(&ps->p);
 	json_tokener_free(ps->tok);
 }
@@ -272,10 +232,8 @@ static int finish(struct parser *ps, int r, struct profile *p, const char *name,
 	else if (r == -EFBIG)
 		(void)fail(e, EFBIG, "'%s' has more than %u MiB that are no profile records", name,
 			   MAX_BAD >> 20);
-	if (!r) {
-		ps->p.kept = ps->kept;
+	if (!r)
 		profile_merge(p, &ps->p);
-	}
 	return r;
 }
 
@@ -347,25 +305,19 @@ int profile_read(struct profile *p, const char *path, struct error *e)
 
 void profile_free(struct profile *p)
 {
-	for (size_t i = 0; i < p->n_runs; i++)
-		fields_free(&startup_fields, &p->runs[i]);
 	for (size_t i = 0; i < p->n_experiments; i++) {
 		struct profile_run_experiment *x = &p->experiments[i];
 
-		for (size_t j = 0; j < x->n_points; j++) {
-			fields_free(&latency_fields, &x->points[j]);
+		for (size_t j = 0; j < x->n_points; j++)
 			profile_latency_free(x->points[j].latency);
-		}
-		free(x->points);
-		fields_free(&experiment_fields, &x->x);
+		fields_free_all(&latency_fields, &x->points, &x->n_points, sizeof(*x->points));
 	}
+	fields_free_all(&experiment_fields, &p->experiments, &p->n_experiments,
+			sizeof(*p->experiments));
+	fields_free_all(&startup_fields, &p->runs, &p->n_runs, sizeof(*p->runs));
+	fields_free_all(&slopes_fields, &p->slopes, &p->n_slopes, sizeof(*p->slopes));
 	profile_clear_samples(p);
 	profile_clear_addresses(p);
-	for (size_t i = 0; i < p->n_slopes; i++)
-		fields_free(&slopes_fields, &p->slopes[i]);
-	free(p->runs);
-	free(p->experiments);
-	free(p->slopes);
 	*p = (struct profile){0};
 }
 
