@@ -3,13 +3,13 @@
 #include "report/annotate_rows.h"
 
 #include "base/cleanup.h"
-#include "base/utf8.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
+#define DEFAULT_WIDTH 100
 /* Columns before the code, and what counts add to them. */
 #define MARGIN 25
 #define COUNTED 8
@@ -119,10 +119,10 @@ static void put_executed(const struct annotate_rows *x, const struct flow_block 
 
 int annotate_print(FILE *out, const struct annotate_page *p)
 {
-	struct annotate_rows x;
+	struct annotate_rows x = {.r = report_text(out, NULL, NULL, NULL, p->width, DEFAULT_WIDTH),
+				  .p = p};
 	size_t hidden = 0;
 
-	annotate_rows_begin(&x, p, out, utf8_locale(), NULL);
 	put_head(&x);
 	for (size_t b = 0; b < p->a->flow.n_blocks; b++) {
 		const struct flow_block *block = &p->a->flow.blocks[b];

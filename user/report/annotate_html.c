@@ -18,7 +18,6 @@
 #define MOST_INSTRUCTIONS 20000
 
 struct page {
-	struct html h;
 	struct annotate_rows x;
 	double most;   /* samples of one instruction */
 	size_t hidden; /* instructions left out since the last one */
@@ -31,19 +30,19 @@ static void put_line(struct page *g, uint32_t i)
 
 	if (!annotate_line_begins(&g->x, i, &l))
 		return;
-	(void)fprintf(g->h.out, "<tr class=source><th colspan=%d><span class=dim>", COLUMNS);
-	html_text(&g->h, l.name);
-	(void)fputs("</span> ", g->h.out);
-	html_text(&g->h, l.text);
+	(void)fprintf(g->x.r.out, "<tr class=source><th colspan=%d><span class=dim>", COLUMNS);
+	html_text(&g->x.r, l.name);
+	(void)fputs("</span> ", g->x.r.out);
+	html_text(&g->x.r, l.text);
 	if (!l.effect)
 		return;
 	worth = annotate_worth(&g->x, l.effect);
-	(void)fprintf(g->h.out, "<div class=\"v-%s\">",
+	(void)fprintf(g->x.r.out, "<div class=\"v-%s\">",
 		      l.effect->verdict == VERDICT_HELPS   ? "helps"
 		      : l.effect->verdict == VERDICT_HURTS ? "hurts"
 							   : "undecided");
-	html_text(&g->h, worth);
-	(void)fputs("</div>", g->h.out);
+	html_text(&g->x.r, worth);
+	(void)fputs("</div>", g->x.r.out);
 }
 
 static void put_samples(const struct page *g, double samples)
@@ -51,10 +50,10 @@ static void put_samples(const struct page *g, double samples)
 	const struct annotation *a = g->x.p->a;
 
 	if (samples > 0)
-		(void)fprintf(g->h.out, "<td class=n>%.0f<td class=n>%.1f %%", samples,
+		(void)fprintf(g->x.r.out, "<td class=n>%.0f<td class=n>%.1f %%", samples,
 			      100 * annotate_share(a, samples));
 	else
-		(void)fputs("<td><td>", g->h.out);
+		(void)fputs("<td><td>", g->x.r.out);
 }
 
 /* A jump in the function leads to its target's row. */
@@ -67,10 +66,10 @@ static void put_code(const struct page *g, uint32_t i)
 
 	annotation_text(a, g->x.p->of->object, i, text, sizeof(text));
 	if (to != SIZE_MAX && a->flow.all[to].at == x->target)
-		(void)fprintf(g->h.out, "<a href=#i%" PRIx64 ">", x->target);
-	html_text(&g->h, text);
+		(void)fprintf(g->x.r.out, "<a href=#i%" PRIx64 ">", x->target);
+	html_text(&g->x.r, text);
 	if (to != SIZE_MAX && a->flow.all[to].at == x->target)
-		(void)fputs("</a>", g->h.out);
+		(void)fputs("</a>", g->x.r.out);
 }
 
 static void put_instruction(struct page *g, const struct flow_block *b, uint32_t i)
@@ -80,31 +79,31 @@ static void put_instruction(struct page *g, const struct flow_block *b, uint32_t
 	int shade = g->most > 0 ? (int)(SHADES * a->samples[i] / g->most + 0.999) : 0;
 
 	put_line(g, i);
-	(void)fprintf(g->h.out, "<tr id=i%" PRIx64 " class=shade%d>", a->flow.all[i].at, shade);
+	(void)fprintf(g->x.r.out, "<tr id=i%" PRIx64 " class=shade%d>", a->flow.all[i].at, shade);
 	put_samples(g, a->samples[i]);
 	if (a->model.cycles)
-		(void)fprintf(g->h.out, "<td class=n>%.1f", a->model.cycles[i]);
+		(void)fprintf(g->x.r.out, "<td class=n>%.1f", a->model.cycles[i]);
 	else
-		(void)fputs("<td>", g->h.out);
+		(void)fputs("<td>", g->x.r.out);
 	if (isfinite(took))
-		(void)fprintf(g->h.out, took < 99.95 ? "<td class=n>%.1f" : "<td class=n>%.0f",
+		(void)fprintf(g->x.r.out, took < 99.95 ? "<td class=n>%.1f" : "<td class=n>%.0f",
 			      took);
 	else
-		(void)fputs("<td>", g->h.out);
-	(void)fprintf(g->h.out, "<td class=\"n name dim\">%" PRIx64 "<td class=name>",
+		(void)fputs("<td>", g->x.r.out);
+	(void)fprintf(g->x.r.out, "<td class=\"n name dim\">%" PRIx64 "<td class=name>",
 		      a->flow.all[i].at);
 	put_code(g, i);
-	(void)fputs("<td>", g->h.out);
+	(void)fputs("<td>", g->x.r.out);
 	if (annotate_share(a, a->samples[i]) >= ANNOTATE_WORTH_SHOWING) {
 		_cleanup_free_ char *causes = annotate_causes(a->possible[i]);
 
-		html_text(&g->h, causes);
+		html_text(&g->x.r, causes);
 	}
-	(void)fputc('\n', g->h.out);
+	(void)fputc('\n', g->x.r.out);
 	if (a->called[i] > 0) {
-		(void)fputs("<tr>", g->h.out);
+		(void)fputs("<tr>", g->x.r.out);
 		put_samples(g, a->called[i]);
-		(void)fputs("<td><td><td><td class=dim>in what it calls<td>\n", g->h.out);
+		(void)fputs("<td><td><td><td class=dim>in what it calls<td>\n", g->x.r.out);
 	}
 }
 
@@ -113,31 +112,31 @@ static void put_head(struct page *g)
 	const struct annotate_page *p = g->x.p;
 	_cleanup_free_ char *name = annotate_function(&g->x);
 
-	html_begin(&g->h, name);
-	(void)fputs("<header>\n<h1>", g->h.out);
-	html_text(&g->h, name);
-	(void)fputs("</h1>\n<p class=dim>", g->h.out);
-	html_text(&g->h, p->of->image);
-	(void)fprintf(g->h.out, " &middot; %" PRIu64 " of %" PRIu64 " samples (%.1f %%) of ",
+	html_begin(&g->x.r, name);
+	(void)fputs("<header>\n<h1>", g->x.r.out);
+	html_text(&g->x.r, name);
+	(void)fputs("</h1>\n<p class=dim>", g->x.r.out);
+	html_text(&g->x.r, p->of->image);
+	(void)fprintf(g->x.r.out, " &middot; %" PRIu64 " of %" PRIu64 " samples (%.1f %%) of ",
 		      p->of->samples, p->of->total,
 		      100 * (double)p->of->samples / (double)p->of->total);
-	html_text(&g->h, p->of->event);
-	(void)fprintf(g->h.out, " &middot; %zu instructions in %zu blocks\n</header>\n<main>\n",
+	html_text(&g->x.r, p->of->event);
+	(void)fprintf(g->x.r.out, " &middot; %zu instructions in %zu blocks\n</header>\n<main>\n",
 		      p->a->flow.n, p->a->flow.n_blocks);
 	annotate_notes(&g->x);
-	html_notes(&g->h);
+	html_notes(&g->x.r);
 	(void)fputs("<div class=scroll><table class=code>\n<thead><tr><th class=n>samples<th "
 		    "class=n>share<th class=n>cycles<th "
 		    "class=n>",
-		    g->h.out);
-	(void)fprintf(g->h.out, "%s<th class=n>address<th>code<th>may wait for</thead>\n",
+		    g->x.r.out);
+	(void)fprintf(g->x.r.out, "%s<th class=n>address<th>code<th>may wait for</thead>\n",
 		      p->a->executed ? "took" : "");
 }
 
 static void put_gap(struct page *g)
 {
 	if (g->hidden)
-		(void)fprintf(g->h.out,
+		(void)fprintf(g->x.r.out,
 			      "<tr><td><td><td><td><td><td class=dim>... %zu instruction%s<td>\n",
 			      g->hidden, g->hidden == 1 ? "" : "s");
 	g->hidden = 0;
@@ -157,11 +156,11 @@ static void put_block(struct page *g, const struct flow_block *b)
 		}
 		put_gap(g);
 		if (i == b->first)
-			(void)fputs("<tbody>\n", g->h.out);
+			(void)fputs("<tbody>\n", g->x.r.out);
 		if (executed) {
-			(void)fprintf(g->h.out, "<tr><th colspan=%d class=dim>", COLUMNS);
-			html_text(&g->h, executed);
-			(void)fputc('\n', g->h.out);
+			(void)fprintf(g->x.r.out, "<tr><th colspan=%d class=dim>", COLUMNS);
+			html_text(&g->x.r, executed);
+			(void)fputc('\n', g->x.r.out);
 			free(executed);
 			executed = NULL;
 		}
@@ -172,10 +171,8 @@ static void put_block(struct page *g, const struct flow_block *b)
 int annotate_html(FILE *out, const struct annotate_page *p)
 {
 	struct notes notes = {0};
-	struct page g = {0};
+	struct page g = {.x = {.r = report_make(out, NULL, NULL, NULL, &notes), .p = p}};
 
-	annotate_rows_begin(&g.x, p, out, true, &notes);
-	g.h = (struct html){.r = g.x.r, .out = out};
 	for (size_t i = 0; i < p->a->flow.n; i++)
 		g.most = p->a->samples[i] > g.most ? p->a->samples[i] : g.most;
 	put_head(&g);
@@ -183,7 +180,7 @@ int annotate_html(FILE *out, const struct annotate_page *p)
 		put_block(&g, &p->a->flow.blocks[b]);
 	put_gap(&g);
 	(void)fputs("</table></div>\n</main>\n", out);
-	html_end(&g.h);
+	html_end(&g.x.r);
 	annotate_rows_end(&g.x);
 	return fflush(out) ? -errno : 0;
 }

@@ -15,27 +15,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define DEFAULT_WIDTH 100
 #define MOST_WORTH 3 /* lines that the notes speak of */
 #define WORTH_AT 1   /* of analysis_curve_speedups */
 #define LONG_BLOCK 100
 #define FEW_BEFORE 3
 #define ONE_INSTRUCTION 0.3 /* from this share of a line's samples on, an instruction is named */
-
-void annotate_rows_begin(struct annotate_rows *x, const struct annotate_page *p, FILE *out,
-			 bool utf8, struct notes *notes)
-{
-	static const struct report_hints no_hints;
-	int width = p->width ? p->width : DEFAULT_WIDTH;
-
-	*x = (struct annotate_rows){.r = {.out = out,
-					  .h = &no_hints,
-					  .utf8 = utf8,
-					  .width = width,
-					  .table_width = width,
-					  .notes = notes},
-				    .p = p};
-}
 
 void annotate_rows_end(struct annotate_rows *x)
 {

@@ -25,10 +25,7 @@ struct annotate_rows {
 	size_t n_sources;
 };
 
-/* What is said goes to @notes, or (NULL) is printed at once. Ended by annotate_rows_end. */
-void annotate_rows_begin(struct annotate_rows *x, const struct annotate_page *p, FILE *out,
-			 bool utf8, struct notes *notes);
-void annotate_rows_end(struct annotate_rows *x);
+void annotate_rows_end(struct annotate_rows *x); /* frees what it has, not @x */
 
 /* A source line that code is of. Both strings are owned and printable; @text is "" if the file
  * cannot be read. */

@@ -15,7 +15,6 @@
 #include <string.h>
 
 #define TOLD 1 /* into analysis_curve_speedups: 50 % */
-#define DEFAULT_WIDTH 100
 #define DEFAULT_TABLE_WIDTH 200
 #define NO_DIFFERENCE "no sure difference"
 
@@ -157,19 +156,6 @@ static void print_table(const struct report *r, const struct compare_point *p)
 	text_table_end(tb);
 }
 
-static struct report report_of(FILE *out, const struct diff *d, bool utf8)
-{
-	static const struct report_hints no_hints;
-
-	return (struct report){.out = out,
-			       .p = d->after,
-			       .a = d->b,
-			       .h = &no_hints,
-			       .utf8 = utf8,
-			       .top = SIZE_MAX,
-			       .directory = text_common_directory(d->b)};
-}
-
 #define TABLE_PARTS \
 	"before, after, and the difference with an interval that holds for all lines together."
 
@@ -182,10 +168,8 @@ static const char *table_words(const struct compare_point *p)
 
 void diff_print(FILE *out, const struct diff *d, int width)
 {
-	struct report r = report_of(out, d, utf8_locale());
+	struct report r = report_text(out, d->after, d->b, NULL, width, DEFAULT_TABLE_WIDTH);
 
-	r.width = width > 0 ? width : DEFAULT_WIDTH;
-	r.table_width = width > 0 ? width : DEFAULT_TABLE_WIDTH;
 	for (size_t i = 0; i < d->c->n_points; i++) {
 		const struct compare_point *p = &d->c->points[i];
 		_cleanup_free_ char *gain = gain_words(&r, p),
@@ -273,7 +257,7 @@ static void add_point(struct json_object *points, const struct report *r, const 
 
 void diff_json(FILE *out, const struct diff *d)
 {
-	struct report r = report_of(out, d, true);
+	struct report r = report_make(out, d->after, d->b, NULL, NULL);
 	struct json_object *root = json_new(), *points;
 
 	json_add_number(root, "schema", 1);
@@ -283,43 +267,43 @@ void diff_json(FILE *out, const struct diff *d)
 	json_print(out, root, JSON_C_TO_STRING_NOSLASHESCAPE);
 }
 
-static void put_row(const struct html *h, const struct compare_point *p, size_t i)
+static void put_row(const struct report *r, const struct compare_point *p, size_t i)
 {
 	const struct compare_line *l = &p->lines[i];
 	struct analysis_change cells[CELLS];
-	_cleanup_free_ char *name = line_words(&h->r, l, SIZE_MAX);
+	_cleanup_free_ char *name = line_words(r, l, SIZE_MAX);
 	char effect[NUMBER_ROOM];
 
 	cells_of(p, l, cells);
-	(void)fprintf(h->out, "<tr data-v=\"%s\"><td class=n>%zu<td class=name>",
+	(void)fprintf(r->out, "<tr data-v=\"%s\"><td class=n>%zu<td class=name>",
 		      difference_words(p, l), i + 1);
-	html_text(h, name);
-	(void)fputs("<td class=name>", h->out);
-	html_text(h, l->after->function ? l->after->function : "-");
+	html_text(r, name);
+	(void)fputs("<td class=name>", r->out);
+	html_text(r, l->after->function ? l->after->function : "-");
 	for (size_t k = 0; k < CELLS; k++) {
-		text_effect(&h->r, cells[k].effect, cells[k].low, cells[k].high, effect);
-		(void)fputs("<td class=n>", h->out);
-		html_text(h, effect);
+		text_effect(r, cells[k].effect, cells[k].low, cells[k].high, effect);
+		(void)fputs("<td class=n>", r->out);
+		html_text(r, effect);
 	}
-	(void)fprintf(h->out, "<td>%s\n", difference_words(p, l));
+	(void)fprintf(r->out, "<td>%s\n", difference_words(p, l));
 }
 
 int diff_html(FILE *out, const struct diff *d)
 {
-	struct html h = {.out = out, .r = report_of(out, d, true)};
+	struct report r = report_make(out, d->after, d->b, NULL, NULL);
 
-	html_begin(&h, "Two profiles");
+	html_begin(&r, "Two profiles");
 	(void)fputs("<header>\n<h1>Before and after</h1>\n</header>\n<main>\n", out);
 	for (size_t i = 0; i < d->c->n_points; i++) {
 		const struct compare_point *p = &d->c->points[i];
-		_cleanup_free_ char *gain = gain_words(&h.r, p),
-				    *promise = d->changed ? promise_words(&h.r, d, p) : NULL;
+		_cleanup_free_ char *gain = gain_words(&r, p),
+				    *promise = d->changed ? promise_words(&r, d, p) : NULL;
 
 		(void)fputs("<section>\n<p class=answer>", out);
-		html_text(&h, gain);
+		html_text(&r, gain);
 		if (promise) {
 			(void)fputc(' ', out);
-			html_text(&h, promise);
+			html_text(&r, promise);
 		}
 		if (!p->n_lines) {
 			(void)fputs("</section>\n", out);
@@ -334,10 +318,10 @@ int diff_html(FILE *out, const struct diff *d)
 			    "scope=col>verdict</thead>\n<tbody>\n",
 			    out);
 		for (size_t j = 0; j < p->n_lines; j++)
-			put_row(&h, p, j);
+			put_row(&r, p, j);
 		(void)fputs("</tbody></table></div>\n</section>\n", out);
 	}
 	(void)fputs("</main>\n", out);
-	html_end(&h);
+	html_end(&r);
 	return fflush(out) ? -errno : 0;
 }

@@ -11,19 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct report flat_report(FILE *out, const struct profile *p, const struct analysis *a)
-{
-	static const struct report_hints no_hints;
-
-	return (struct report){.out = out,
-			       .p = p,
-			       .a = a,
-			       .h = &no_hints,
-			       .utf8 = true,
-			       .top = SIZE_MAX,
-			       .directory = text_common_directory(a)};
-}
-
 /* In percent, with the digits of the other forms; empty: not known. */
 static void csv_percent(const struct report *r, double share)
 {
@@ -42,7 +29,7 @@ static void csv_change(const struct report *r, const struct analysis_change *c)
 
 int report_csv(FILE *out, const struct profile *p, const struct analysis *a)
 {
-	struct report r = flat_report(out, p, a);
+	struct report r = report_make(out, p, a, NULL, NULL);
 	char verdict[NUMBER_ROOM];
 
 	(void)fputs("point,kind,line,function,share", out);
@@ -209,9 +196,8 @@ static void markdown_point(const struct report *r, const struct analysis_point *
 int report_markdown(FILE *out, const struct profile *p, const struct analysis *a)
 {
 	struct notes notes = {0};
-	struct report r = flat_report(out, p, a);
+	struct report r = report_make(out, p, a, NULL, &notes);
 
-	r.notes = &notes;
 	if (report_is_empty(a)) {
 		(void)fputs("The profile is empty.\n\n", out);
 		empty_notes(&r);

@@ -13,58 +13,58 @@
 #include <string.h>
 #include <time.h>
 
-void html_text(const struct html *h, const char *s)
+void html_text(const struct report *r, const char *s)
 {
-	_cleanup_free_ char *clean = text_clean(&h->r, s);
+	_cleanup_free_ char *clean = text_clean(r, s);
 
 	for (const char *c = clean; *c; c++)
 		switch (*c) {
 		case '&':
-			(void)fputs("&amp;", h->out);
+			(void)fputs("&amp;", r->out);
 			break;
 		case '<':
-			(void)fputs("&lt;", h->out);
+			(void)fputs("&lt;", r->out);
 			break;
 		case '>':
-			(void)fputs("&gt;", h->out);
+			(void)fputs("&gt;", r->out);
 			break;
 		case '"':
-			(void)fputs("&quot;", h->out);
+			(void)fputs("&quot;", r->out);
 			break;
 		case '\'':
-			(void)fputs("&#39;", h->out);
+			(void)fputs("&#39;", r->out);
 			break;
 		default:
-			(void)fputc(*c, h->out);
+			(void)fputc(*c, r->out);
 		}
 }
 
-void html_line_name(const struct html *h, const char *selected)
+void html_line_name(const struct report *r, const char *selected)
 {
-	_cleanup_free_ char *name = text_line_name(&h->r, selected, SIZE_MAX);
+	_cleanup_free_ char *name = text_line_name(r, selected, SIZE_MAX);
 
-	html_text(h, name);
+	html_text(r, name);
 }
 
-void html_notes(struct html *h)
+void html_notes(const struct report *r)
 {
-	struct notes *all = h->r.notes;
+	struct notes *all = r->notes;
 
 	if (all->n)
-		(void)fputs("<ul class=notes>\n", h->out);
+		(void)fputs("<ul class=notes>\n", r->out);
 	for (size_t i = 0; i < all->n; i++) {
-		(void)fprintf(h->out, "<li class=%s>%s", note_kind_name(all->list[i].kind),
+		(void)fprintf(r->out, "<li class=%s>%s", note_kind_name(all->list[i].kind),
 			      all->list[i].kind == NOTE_WARNING ? "Warning: " : "");
-		html_text(h, all->list[i].text);
-		(void)fputc('\n', h->out);
+		html_text(r, all->list[i].text);
+		(void)fputc('\n', r->out);
 	}
 	if (all->n)
-		(void)fputs("</ul>\n", h->out);
+		(void)fputs("</ul>\n", r->out);
 	notes_free(all);
 	*all = (struct notes){0};
 }
 
-void html_begin(const struct html *h, const char *title)
+void html_begin(const struct report *r, const char *title)
 {
 	(void)fputs(REPORT_HTML_BEGINS
 		    "<html lang=en>\n<meta charset=utf-8>\n<meta "
@@ -72,17 +72,17 @@ void html_begin(const struct html *h, const char *title)
 		    "base-uri 'none'; form-action 'none'; style-src '" PAGE_CSS_HASH
 		    "'; script-src '" PAGE_JS_HASH "'\">\n"
 		    "<meta name=viewport content=\"width=device-width, initial-scale=1\">\n<title>",
-		    h->out);
-	html_text(h, title);
-	(void)fprintf(h->out, " - cozbpf</title>\n<style>%s</style>\n", page_css);
+		    r->out);
+	html_text(r, title);
+	(void)fprintf(r->out, " - cozbpf</title>\n<style>%s</style>\n", page_css);
 }
 
-void html_end(const struct html *h)
+void html_end(const struct report *r)
 {
-	(void)fprintf(h->out, "<script>%s</script>\n", page_js);
+	(void)fprintf(r->out, "<script>%s</script>\n", page_js);
 }
 
-static void put_time(const struct html *h, uint64_t ns)
+static void put_time(const struct report *r, uint64_t ns)
 {
 	time_t s = (time_t)(ns / 1000000000);
 	struct tm tm;
@@ -90,72 +90,72 @@ static void put_time(const struct html *h, uint64_t ns)
 
 	/* A file can say any time. */
 	if (ns && gmtime_r(&s, &tm) && strftime(text, sizeof(text), "%Y-%m-%d %H:%M UTC", &tm))
-		(void)fprintf(h->out, "%s &middot; ", text);
+		(void)fprintf(r->out, "%s &middot; ", text);
 }
 
 /* What was profiled, when, for how long, and where. */
-static void put_head(const struct html *h)
+static void put_head(const struct report *r)
 {
-	const struct profile *p = h->r.p;
+	const struct profile *p = r->p;
 	const struct profile_startup *s = p->n_runs ? &p->runs[0] : NULL;
 	char text[NUMBER_ROOM];
 
-	(void)fputs("<header>\n<h1>", h->out);
-	html_text(h, s && s->command ? s->command : "A causal profile");
-	(void)fputs("</h1>\n<p class=dim>", h->out);
+	(void)fputs("<header>\n<h1>", r->out);
+	html_text(r, s && s->command ? s->command : "A causal profile");
+	(void)fputs("</h1>\n<p class=dim>", r->out);
 	if (s)
-		put_time(h, s->time);
-	text_duration(h->r.a->elapsed_ns, text);
-	(void)fprintf(h->out, "%zu experiments, %s, in %zu run%s", p->n_experiments, text,
+		put_time(r, s->time);
+	text_duration(r->a->elapsed_ns, text);
+	(void)fprintf(r->out, "%zu experiments, %s, in %zu run%s", p->n_experiments, text,
 		      p->n_runs, p->n_runs == 1 ? "" : "s");
 	if (s && s->host) {
-		(void)fputs(" &middot; on ", h->out);
-		html_text(h, s->host);
+		(void)fputs(" &middot; on ", r->out);
+		html_text(r, s->host);
 	}
 	if (s && s->cpus)
-		(void)fprintf(h->out, " with %.0f CPU%s", (double)s->cpus, s->cpus == 1 ? "" : "s");
+		(void)fprintf(r->out, " with %.0f CPU%s", (double)s->cpus, s->cpus == 1 ? "" : "s");
 	if (s && s->kernel) {
-		(void)fputs(", Linux ", h->out);
-		html_text(h, s->kernel);
+		(void)fputs(", Linux ", r->out);
+		html_text(r, s->kernel);
 	}
-	if (h->r.directory.n) {
-		_cleanup_free_ char *directory = xstrndup(h->r.directory.name, h->r.directory.n);
+	if (r->directory.n) {
+		_cleanup_free_ char *directory = xstrndup(r->directory.name, r->directory.n);
 
-		(void)fputs("<br>Files are under <code>", h->out);
-		html_text(h, directory);
-		(void)fputs("</code>", h->out);
+		(void)fputs("<br>Files are under <code>", r->out);
+		html_text(r, directory);
+		(void)fputs("</code>", r->out);
 	}
-	(void)fputs("\n</header>\n", h->out);
+	(void)fputs("\n</header>\n", r->out);
 }
 
-static void put_light(const struct html *h)
+static void put_light(const struct report *r)
 {
 	_cleanup_free_ char *words = NULL;
-	enum light light = fidelity_light(h->r.a, h->r.p->n_experiments, &words);
+	enum light light = fidelity_light(r->a, r->p->n_experiments, &words);
 
-	(void)fprintf(h->out, "<p class=\"light %s\">Fidelity: ", light_name(light));
-	html_text(h, words);
-	(void)fputc('\n', h->out);
+	(void)fprintf(r->out, "<p class=\"light %s\">Fidelity: ", light_name(light));
+	html_text(r, words);
+	(void)fputc('\n', r->out);
 }
 
-static void put_books(const struct html *h)
+static void put_books(const struct report *r)
 {
 	struct book_row rows[MAX_BOOK_ROWS];
-	size_t n = book_rows(h->r.a, rows);
+	size_t n = book_rows(r->a, rows);
 	char text[NUMBER_ROOM];
 
 	if (!n)
 		return;
-	(void)fputs("<details><summary>The books of all experiments</summary>\n<table>\n", h->out);
+	(void)fputs("<details><summary>The books of all experiments</summary>\n<table>\n", r->out);
 	for (size_t i = 0; i < n; i++) {
 		text_duration(rows[i].ns, text);
-		(void)fprintf(h->out, "<tr><th scope=row>%s<td class=n>%s<td>%s\n", rows[i].name,
+		(void)fprintf(r->out, "<tr><th scope=row>%s<td class=n>%s<td>%s\n", rows[i].name,
 			      text, rows[i].words);
 	}
-	(void)fputs("</table>\n</details>\n", h->out);
+	(void)fputs("</table>\n</details>\n", r->out);
 }
 
-static void put_help(const struct html *h)
+static void put_help(const struct report *r)
 {
 	static const struct {
 		const char *points, *name, *words;
@@ -180,9 +180,9 @@ static void put_help(const struct html *h)
 		    "experiments, the band where it lies with 95 % certainty; a dot "
 		    "is what the experiments at one speedup say for themselves, with its "
 		    "interval.\n<div class=shapes>\n",
-		    h->out);
+		    r->out);
 	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
-		(void)fprintf(h->out,
+		(void)fprintf(r->out,
 			      "<div><svg viewBox=\"0 0 240 120\" aria-hidden=true><path class=zero "
 			      "d=\"M20 %s h200\"/><polyline class=curve "
 			      "points=\"%s\"/></svg>"
@@ -191,90 +191,79 @@ static void put_help(const struct html *h)
 			      : i == 2 ? "70"
 				       : "100",
 			      shapes[i].points, shapes[i].name, shapes[i].words);
-	(void)fputs("</div>\n</details>\n", h->out);
+	(void)fputs("</div>\n</details>\n", r->out);
 }
 
-static void put_answer(const struct html *h, const struct analysis_point *point)
+static void put_answer(const struct report *r, const struct analysis_point *point)
 {
-	_cleanup_free_ char *text = answer(&h->r, point);
+	_cleanup_free_ char *text = answer(r, point);
 
-	(void)fputs("<p class=answer>", h->out);
-	html_text(h, text);
-	(void)fputc('\n', h->out);
+	(void)fputs("<p class=answer>", r->out);
+	html_text(r, text);
+	(void)fputc('\n', r->out);
 }
 
-static void put_point(struct html *h, size_t at)
+static void put_point(const struct report *r, size_t at)
 {
-	const struct analysis_point *point = &h->r.a->points[at];
+	const struct analysis_point *point = &r->a->points[at];
 
-	(void)fprintf(h->out, "<section id=p%zu>\n<h2>%s point <span class=name>", at,
+	(void)fprintf(r->out, "<section id=p%zu>\n<h2>%s point <span class=name>", at,
 		      point->kind == PROFILE_LATENCY ? "Latency" : "Progress");
-	html_text(h, point->name);
-	(void)fprintf(h->out, "</span> <small>%.0f %s</small></h2>\n", (double)point->visits,
+	html_text(r, point->name);
+	(void)fprintf(r->out, "</span> <small>%.0f %s</small></h2>\n", (double)point->visits,
 		      point->kind == PROFILE_THROUGHPUT		       ? "visits"
 		      : point->intervals || !analysis_was_tried(point) ? "intervals"
 								       : "departures");
-	put_answer(h, point);
+	put_answer(r, point);
 	if (analysis_was_tried(point) || analysis_has_slopes(point))
-		html_lines(h, at);
+		html_lines(r, at);
 	if (analysis_has_classes(point))
-		html_classes(h, point);
+		html_classes(r, point);
 	if (point->intervals)
-		latency_head_notes(&h->r, point->intervals);
-	table_notes(&h->r, point);
+		latency_head_notes(r, point->intervals);
+	table_notes(r, point);
 	if (point->intervals)
-		latency_notes(&h->r, point);
-	html_notes(h);
-	html_rate(h, point);
-	(void)fputs("</section>\n", h->out);
+		latency_notes(r, point);
+	html_notes(r);
+	html_rate(r, point);
+	(void)fputs("</section>\n", r->out);
 }
 
-static void put_fidelity(struct html *h)
+static void put_fidelity(const struct report *r)
 {
-	(void)fputs("<section id=fidelity>\n<h2>How far this can be trusted</h2>\n", h->out);
-	put_light(h);
-	footer_notes(&h->r);
-	html_notes(h);
-	put_books(h);
-	(void)fputs("</section>\n", h->out);
+	(void)fputs("<section id=fidelity>\n<h2>How far this can be trusted</h2>\n", r->out);
+	put_light(r);
+	footer_notes(r);
+	html_notes(r);
+	put_books(r);
+	(void)fputs("</section>\n", r->out);
 }
 
 int report_html(FILE *out, const struct profile *p, const struct analysis *a,
 		const struct report_hints *hints)
 {
-	static const struct report_hints no_hints;
 	struct notes notes = {0};
-	struct html h = {
-		.out = out,
-		.r = {.out = out,
-		      .p = p,
-		      .a = a,
-		      .h = hints ? hints : &no_hints,
-		      .utf8 = true,
-		      .top = SIZE_MAX,
-		      .notes = &notes,
-		      .directory = text_common_directory(a)},
-	};
+	struct report r = report_make(out, p, a, hints, &notes);
 
-	html_begin(&h, p->n_runs && p->runs[0].command ? p->runs[0].command : "causal profile");
-	put_head(&h);
+	html_begin(&r, p->n_runs && p->runs[0].command ? p->runs[0].command : "causal profile");
+	put_head(&r);
 	(void)fputs("<main>\n", out);
 	if (report_is_empty(a)) {
 		(void)fputs("<p class=answer>The profile is empty.\n", out);
-		empty_notes(&h.r);
-		html_notes(&h);
+		empty_notes(&r);
+		html_notes(&r);
 	} else {
 		for (size_t i = 0; i < a->n_points; i++)
 			if (a->points[i].visits)
-				put_point(&h, i);
-		silent_notes(&h.r);
-		(void)intervals_missing(&h.r);
-		html_notes(&h);
-		put_help(&h);
+				put_point(&r, i);
+		silent_notes(&r);
+		(void)intervals_missing(&r);
+		html_notes(&r);
+		put_help(&r);
 	}
 	if (p->n_experiments)
-		put_fidelity(&h);
+		put_fidelity(&r);
 	(void)fputs("</main>\n", out);
-	html_end(&h);
+	html_end(&r);
 	return fflush(out) ? -errno : 0;
 }

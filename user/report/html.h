@@ -5,37 +5,32 @@
 
 #include "report/text.h"
 
-struct html {
-	struct report r; /* its notes are collected */
-	FILE *out;
-};
-
 /* The page up to its header, and what stands after all else. */
-void html_begin(const struct html *h, const char *title);
-void html_end(const struct html *h);
+void html_begin(const struct report *r, const char *title);
+void html_end(const struct report *r);
 /* Writes @s, which others chose, so that it is text and nothing else: as text_clean makes it, and
  * with &, <, >, " and ' as character references. */
-void html_text(const struct html *h, const char *s);
+void html_text(const struct report *r, const char *s);
 /* The same of a line's name, without the directory that all lines share. */
-void html_line_name(const struct html *h, const char *selected);
+void html_line_name(const struct report *r, const char *selected);
 /* The notes that were collected, which are none afterwards. */
-void html_notes(struct html *h);
+void html_notes(const struct report *r);
 
 /* The table of a point's lines, and a figure for each of them with its details. @at: the point's
  * place in the analysis. */
-void html_lines(const struct html *h, size_t at);
+void html_lines(const struct report *r, size_t at);
 /* The table of what intervals are made of. */
-void html_classes(const struct html *h, const struct analysis_point *point);
+void html_classes(const struct report *r, const struct analysis_point *point);
 /* A line's curve, on the scale of all curves of its point. */
 struct html_scale {
 	double low, high; /* effects at the lower and the upper edge */
 };
 struct html_scale html_scale(const struct analysis_point *point);
-void html_curve(const struct html *h, const struct html_scale *scale,
+void html_curve(const struct report *r, const struct html_scale *scale,
 		const struct analysis_line *line);
 /* Visits a second over the time of the last run, and a line's latencies at 0 % and at the speedup
  * nearest to 50 %. Nothing where they are not known.
  */
-void html_rate(const struct html *h, const struct analysis_point *point);
-void html_latencies(const struct html *h, const struct analysis_point *point,
+void html_rate(const struct report *r, const struct analysis_point *point);
+void html_latencies(const struct report *r, const struct analysis_point *point,
 		    const struct analysis_line *line);

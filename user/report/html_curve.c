@@ -71,24 +71,24 @@ static int y_of(const struct html_scale *s, double effect)
 	return TOP + (int)lround(fmin(fmax(at, 0), 1) * TALL);
 }
 
-static void put_axes(const struct html *h, const struct html_scale *s)
+static void put_axes(const struct report *r, const struct html_scale *s)
 {
 	int zero = y_of(s, 0);
 
-	(void)fprintf(h->out,
+	(void)fprintf(r->out,
 		      "<path class=axis d=\"M%d %dV%dH%d\"/><path class=zero d=\"M%d %dH%d\"/>",
 		      LEFT, TOP, HEIGHT - BOTTOM, WIDTH - RIGHT, LEFT, zero, WIDTH - RIGHT);
-	(void)fprintf(h->out, "<text x=%d y=%d text-anchor=end>%.0f %%</text>", LEFT - 8, TOP + 8,
+	(void)fprintf(r->out, "<text x=%d y=%d text-anchor=end>%.0f %%</text>", LEFT - 8, TOP + 8,
 		      100 * s->high);
 	/* The labels of the zero line and of the lower edge must not lie over each other. */
 	if (zero - TOP > 30)
-		(void)fprintf(h->out, "<text x=%d y=%d text-anchor=end>0</text>", LEFT - 8,
+		(void)fprintf(r->out, "<text x=%d y=%d text-anchor=end>0</text>", LEFT - 8,
 			      zero + 6);
 	if (HEIGHT - BOTTOM - zero > 30)
-		(void)fprintf(h->out, "<text x=%d y=%d text-anchor=end>%.0f %%</text>", LEFT - 8,
+		(void)fprintf(r->out, "<text x=%d y=%d text-anchor=end>%.0f %%</text>", LEFT - 8,
 			      HEIGHT - BOTTOM, 100 * s->low);
 	for (int percent = 0; percent <= 100; percent += 50)
-		(void)fprintf(h->out, "<text x=%d y=%d text-anchor=%s>%d%s</text>",
+		(void)fprintf(r->out, "<text x=%d y=%d text-anchor=%s>%d%s</text>",
 			      x_of(percent / 100.0), HEIGHT - 12, percent == 100 ? "end" : "middle",
 			      percent, percent == 100 ? " % faster" : "");
 }
@@ -124,83 +124,83 @@ static size_t places_of(const struct analysis_line *line,
 }
 
 /* From 0 on, with its band: there along the upper ends, back along the lower ones. */
-static void put_fit(const struct html *h, const struct html_scale *s,
+static void put_fit(const struct report *r, const struct html_scale *s,
 		    const struct analysis_line *line)
 {
 	struct place places[ANALYSIS_CURVE_POINTS + 1];
 	size_t n = places_of(line, places);
 
-	(void)fprintf(h->out, "<path class=band d=\"M%d %d", x_of(0), y_of(s, 0));
+	(void)fprintf(r->out, "<path class=band d=\"M%d %d", x_of(0), y_of(s, 0));
 	for (size_t i = 0; i < n; i++)
 		if (isfinite(places[i].at.high))
-			(void)fprintf(h->out, "L%d %d", x_of(places[i].speedup),
+			(void)fprintf(r->out, "L%d %d", x_of(places[i].speedup),
 				      y_of(s, places[i].at.high));
 	for (size_t i = n; i--;)
 		if (isfinite(places[i].at.low))
-			(void)fprintf(h->out, "L%d %d", x_of(places[i].speedup),
+			(void)fprintf(r->out, "L%d %d", x_of(places[i].speedup),
 				      y_of(s, places[i].at.low));
-	(void)fprintf(h->out, "Z\"/><path class=curve d=\"M%d %d", x_of(0), y_of(s, 0));
+	(void)fprintf(r->out, "Z\"/><path class=curve d=\"M%d %d", x_of(0), y_of(s, 0));
 	for (size_t i = 0; i < n; i++)
-		(void)fprintf(h->out, "L%d %d", x_of(places[i].speedup),
+		(void)fprintf(r->out, "L%d %d", x_of(places[i].speedup),
 			      y_of(s, places[i].at.effect));
-	(void)fputs("\"/>", h->out);
+	(void)fputs("\"/>", r->out);
 	for (size_t i = 0; i < n; i++)
 		if (places[i].speedup == line->curve.knee)
-			(void)fprintf(h->out, "<path class=knee d=\"M%d %dV%d\"/>",
+			(void)fprintf(r->out, "<path class=knee d=\"M%d %dV%d\"/>",
 				      x_of(line->curve.knee), TOP, HEIGHT - BOTTOM);
 }
 
 /* One path for all intervals and one for all dots. */
-static void put_marks(const struct html *h, const struct html_scale *s,
+static void put_marks(const struct report *r, const struct html_scale *s,
 		      const struct analysis_line *line)
 {
-	(void)fputs("<path class=whisker d=\"", h->out);
+	(void)fputs("<path class=whisker d=\"", r->out);
 	for (size_t i = 0; i < line->n_cells; i++) {
 		const struct analysis_cell *c = &line->cells[i];
 
 		if (c->speedup > 0 && isfinite(c->low) && isfinite(c->high))
-			(void)fprintf(h->out, "M%d %dV%d", x_of(c->speedup), y_of(s, c->high),
+			(void)fprintf(r->out, "M%d %dV%d", x_of(c->speedup), y_of(s, c->high),
 				      y_of(s, c->low));
 	}
-	(void)fputs("\"/><path class=dots d=\"", h->out);
+	(void)fputs("\"/><path class=dots d=\"", r->out);
 	for (size_t i = 0; i < line->n_cells; i++)
 		if (line->cells[i].speedup > 0 && isfinite(line->cells[i].effect))
-			(void)fprintf(h->out, "M%d %dh0", x_of(line->cells[i].speedup),
+			(void)fprintf(r->out, "M%d %dh0", x_of(line->cells[i].speedup),
 				      y_of(s, line->cells[i].effect));
-	(void)fputs("\"/>", h->out);
+	(void)fputs("\"/>", r->out);
 }
 
-static void put_label(const struct html *h, const struct analysis_line *line)
+static void put_label(const struct report *r, const struct analysis_line *line)
 {
 	bool some = false;
 
-	(void)fputs(" aria-label=\"", h->out);
+	(void)fputs(" aria-label=\"", r->out);
 	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++) {
 		struct analysis_change c = analysis_shown(line, k);
 
 		if (!isfinite(c.effect))
 			continue;
-		(void)fprintf(h->out, "%s%.0f %% faster: %.1f %%", some ? ", " : "",
+		(void)fprintf(r->out, "%s%.0f %% faster: %.1f %%", some ? ", " : "",
 			      100 * analysis_curve_speedups[k], 100 * c.effect);
 		if (isfinite(c.low) && isfinite(c.high))
-			(void)fprintf(h->out, " [%.1f, %.1f]", 100 * c.low, 100 * c.high);
+			(void)fprintf(r->out, " [%.1f, %.1f]", 100 * c.low, 100 * c.high);
 		some = true;
 	}
-	(void)fprintf(h->out, "%s\"", some ? "" : "nothing measured");
+	(void)fprintf(r->out, "%s\"", some ? "" : "nothing measured");
 }
 
-void html_curve(const struct html *h, const struct html_scale *scale,
+void html_curve(const struct report *r, const struct html_scale *scale,
 		const struct analysis_line *line)
 {
-	(void)fprintf(h->out,
+	(void)fprintf(r->out,
 		      "<svg class=plot viewBox=\"0 0 %d %d\" role=img data-left=%d data-width=%d",
 		      WIDTH, HEIGHT, LEFT, INNER);
-	put_label(h, line);
-	(void)fputc('>', h->out);
-	put_axes(h, scale);
-	put_fit(h, scale, line);
-	put_marks(h, scale, line);
-	(void)fputs("</svg>\n", h->out);
+	put_label(r, line);
+	(void)fputc('>', r->out);
+	put_axes(r, scale);
+	put_fit(r, scale, line);
+	put_marks(r, scale, line);
+	(void)fputs("</svg>\n", r->out);
 }
 
 /* What an experiment says of a point. NULL: nothing. */
@@ -244,25 +244,26 @@ static double most_of(const struct steps *s)
 
 /* As a line that is as high as the chart where it is @most. It goes on straight over steps of which
  * nothing is known. */
-static void put_steps(const struct html *h, const char *class, const struct steps *s, double most)
+static void put_steps(const struct report *r, const char *class, const struct steps *s, double most)
 {
 	bool down = false;
 
-	(void)fprintf(h->out, "<path class=%s d=\"", class);
+	(void)fprintf(r->out, "<path class=%s d=\"", class);
 	for (size_t i = 0; i < s->n; i++) {
 		if (!(s->of[i] > 0))
 			continue;
 		(void)fprintf(
-			h->out, "%s%d %d", down ? "L" : "M", LEFT + (int)(i * INNER / (s->n - 1)),
+			r->out, "%s%d %d", down ? "L" : "M", LEFT + (int)(i * INNER / (s->n - 1)),
 			HEIGHT - BOTTOM - (int)lround(fmin(s->sum[i] / s->of[i] / most, 1) * TALL));
 		down = true;
 	}
-	(void)fputs("\"/>", h->out);
+	(void)fputs("\"/>", r->out);
 }
 
-static void put_chart_axes(const struct html *h, const char *top, const char *from, const char *to)
+static void put_chart_axes(const struct report *r, const char *top, const char *from,
+			   const char *to)
 {
-	(void)fprintf(h->out,
+	(void)fprintf(r->out,
 		      "<path class=axis d=\"M%d %dV%dH%d\"/><text x=%d y=%d>%s</text><text x=%d "
 		      "y=%d>%s</text><text x=%d y=%d text-anchor=end>%s</text>",
 		      LEFT, TOP, HEIGHT - BOTTOM, WIDTH - RIGHT, LEFT + 8, TOP + 12, top, LEFT,
@@ -282,9 +283,9 @@ static bool run_span(const struct profile *p, size_t run, double *first, double 
 	return *last > *first;
 }
 
-void html_rate(const struct html *h, const struct analysis_point *point)
+void html_rate(const struct report *r, const struct analysis_point *point)
 {
-	const struct profile *p = h->r.p;
+	const struct profile *p = r->p;
 	size_t run = p->n_runs ? p->n_runs - 1 : 0;
 	double first, last, most;
 	struct steps s = {.n = MAX_STEPS};
@@ -308,16 +309,16 @@ void html_rate(const struct html *h, const struct analysis_point *point)
 		return;
 	(void)snprintf(top, sizeof(top), "%.4g", most);
 	text_duration(last - first, to);
-	(void)fprintf(h->out,
+	(void)fprintf(r->out,
 		      "<details><summary>Visits per second over time</summary>\n<svg class=chart "
 		      "viewBox=\"0 0 %d %d\" role=img aria-label=\"Visits per "
 		      "second in experiments: at most %s\">",
 		      WIDTH, HEIGHT, top);
-	put_chart_axes(h, top, "0", to);
-	put_steps(h, "curve", &s, most);
+	put_chart_axes(r, top, "0", to);
+	put_steps(r, "curve", &s, most);
 	(void)fputs("</svg>\n<p class=dim>Of the last run, pauses included: a higher speedup "
 		    "pauses more, so the rate scatters by design.\n</details>\n",
-		    h->out);
+		    r->out);
 }
 
 #define LATENCY_STEPS 60
@@ -325,14 +326,14 @@ void html_rate(const struct html *h, const struct analysis_point *point)
 
 /* The latencies of a point in a line's experiments at @speedup, or in all experiments at 0 %, on a
  * logarithmic scale. */
-static void add_latencies(const struct html *h, const struct analysis_point *point,
+static void add_latencies(const struct report *r, const struct analysis_point *point,
 			  const char *line, double speedup, double low, double high,
 			  struct steps *ret)
 {
 	double all = 0;
 
-	for (size_t i = 0; i < h->r.p->n_experiments; i++) {
-		const struct profile_run_experiment *x = &h->r.p->experiments[i];
+	for (size_t i = 0; i < r->p->n_experiments; i++) {
+		const struct profile_run_experiment *x = &r->p->experiments[i];
 		const struct profile_point *seen = point_in(x, point);
 
 		if (!seen || !seen->latency || fabs(x->x.speedup - speedup) > 0.0005 ||
@@ -365,7 +366,7 @@ static double speedup_shown(const struct analysis_latency *l)
 	return best;
 }
 
-void html_latencies(const struct html *h, const struct analysis_point *point,
+void html_latencies(const struct report *r, const struct analysis_point *point,
 		    const struct analysis_line *line)
 {
 	double speedup = line->latency && point->intervals ? speedup_shown(line->latency) : 0, low,
@@ -380,21 +381,21 @@ void html_latencies(const struct html *h, const struct analysis_point *point,
 	high = log(1.5 *
 		   fmax(fmax(point->intervals->ns[LATENCY_P99], point->intervals->ns[LATENCY_P999]),
 			2 * point->intervals->ns[LATENCY_P50]));
-	add_latencies(h, point, line->selected, 0, low, high, &before);
-	add_latencies(h, point, line->selected, speedup, low, high, &after);
+	add_latencies(r, point, line->selected, 0, low, high, &before);
+	add_latencies(r, point, line->selected, speedup, low, high, &after);
 	most = fmax(most_of(&before), most_of(&after));
 	if (!(most > 0))
 		return;
 	text_duration(exp(low), from);
 	text_duration(exp(high), to);
 	(void)fprintf(
-		h->out,
+		r->out,
 		"<p>Latencies at 0 %% (dashed) and if the line runs %.0f %% faster\n<svg "
 		"class=chart viewBox=\"0 0 %d %d\" role=img "
 		"aria-label=\"Histogram of latencies, from %s to %s, on a logarithmic scale\">",
 		100 * speedup, WIDTH, HEIGHT, from, to);
-	put_chart_axes(h, "how many", from, to);
-	put_steps(h, "other", &before, most);
-	put_steps(h, "curve", &after, most);
-	(void)fputs("</svg>\n", h->out);
+	put_chart_axes(r, "how many", from, to);
+	put_steps(r, "other", &before, most);
+	put_steps(r, "curve", &after, most);
+	(void)fputs("</svg>\n", r->out);
 }

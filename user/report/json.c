@@ -295,12 +295,6 @@ static struct json_object *speed_of(const struct analysis_speed *s)
 	return o;
 }
 
-static void not_seen_notes(const struct report *report)
-{
-	silent_notes(report);
-	(void)intervals_missing(report);
-}
-
 /* The notes that were collected, which are none afterwards. */
 static struct json_object *notes_of(const struct report *report)
 {
@@ -407,15 +401,8 @@ void json_print(FILE *out, struct json_object *o, int flags)
 void report_json(FILE *out, const struct profile *p, const struct analysis *a)
 {
 	struct json_object *root = json_new(), *points;
-	static const struct report_hints no_hints;
 	struct notes notes = {0};
-	struct report report = {.p = p,
-				.a = a,
-				.h = &no_hints,
-				.utf8 = true,
-				.top = SIZE_MAX,
-				.notes = &notes,
-				.directory = text_common_directory(a)};
+	struct report report = report_make(out, p, a, NULL, &notes);
 
 	add_count(root, "schema", SCHEMA);
 	add_count(root, "runs", p->n_runs);
@@ -424,10 +411,12 @@ void report_json(FILE *out, const struct profile *p, const struct analysis *a)
 	points = json_add_array(root, "points");
 	for (size_t i = 0; i < a->n_points; i++)
 		add_point(points, &report, &a->points[i]);
-	if (report_is_empty(a))
+	if (report_is_empty(a)) {
 		empty_notes(&report);
-	else
-		not_seen_notes(&report);
+	} else {
+		silent_notes(&report);
+		(void)intervals_missing(&report);
+	}
 	footer_notes(&report);
 	json_add(root, "notes", notes_of(&report));
 	json_add(root, "fidelity", fidelity_of(&report));

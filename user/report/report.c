@@ -9,9 +9,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define DEFAULT_WIDTH 100
-#define DEFAULT_TABLE_WIDTH \
-	200 /* without a terminal: a row on one line, with names of usual length whole */
+/* Without a terminal: a row on one line, with names of usual length whole. */
+#define DEFAULT_TABLE_WIDTH 200
 #define MIN_WIDTH 40
 #define MAX_WIDTH 1000
 #define DEFAULT_TOP 15
@@ -21,20 +20,20 @@ static struct report make_report(FILE *out, const struct profile *p, const struc
 				 const struct report_options *o, const struct report_hints *h)
 {
 	static const struct report_options no_options;
-	static const struct report_hints no_hints;
-	struct report r = {.out = out, .p = p, .a = a, .h = h ? h : &no_hints};
+	struct report r;
+	int width;
 
 	if (!o)
 		o = &no_options;
-	r.utf8 = utf8_locale();
+	width = o->width <= 0	       ? 0
+		: o->width < MIN_WIDTH ? MIN_WIDTH
+		: o->width > MAX_WIDTH ? MAX_WIDTH
+				       : o->width;
+	r = report_text(out, p, a, h, width, DEFAULT_TABLE_WIDTH);
 	r.color = o->color;
 	r.inlined = o->inlined;
-	r.width = o->width > 0 ? o->width : DEFAULT_WIDTH;
-	r.width = r.width < MIN_WIDTH ? MIN_WIDTH : r.width > MAX_WIDTH ? MAX_WIDTH : r.width;
-	r.table_width = o->width > 0 ? r.width : DEFAULT_TABLE_WIDTH;
 	r.top = o->top ? o->top : DEFAULT_TOP;
 	r.curves = o->curves == (size_t)-1 ? 0 : o->curves ? o->curves : DEFAULT_CURVES;
-	r.directory = text_common_directory(a);
 	return r;
 }
 

@@ -75,15 +75,6 @@ static bool has_image(const struct shares_table *t)
 	return t->by == SHARES_FUNCTION || t->by == SHARES_LINE;
 }
 
-static struct report report_of(FILE *out, const struct shares_table *t, bool utf8)
-{
-	static const struct report_hints no_hints;
-	int width = t->width ? t->width : DEFAULT_WIDTH;
-
-	return (struct report){
-		.out = out, .h = &no_hints, .utf8 = utf8, .width = width, .table_width = width};
-}
-
 static void share_text(const struct report *r, const struct shares *s, const struct share *x,
 		       char text[NUMBER_ROOM])
 {
@@ -142,7 +133,7 @@ static void say_slopes(const struct report *r, const struct shares_table *t)
 
 void shares_print(FILE *out, const struct shares_table *t)
 {
-	struct report r = report_of(out, t, utf8_locale());
+	struct report r = report_text(out, NULL, NULL, NULL, t->width, DEFAULT_WIDTH);
 	_cleanup_free_ char *head = head_words(&r, t);
 	struct libscols_table *tb = text_table(&r);
 
@@ -170,16 +161,16 @@ void shares_print(FILE *out, const struct shares_table *t)
 
 int shares_html(FILE *out, const struct shares_table *t)
 {
-	struct html h = {.out = out, .r = report_of(out, t, true)};
-	_cleanup_free_ char *head = head_words(&h.r, t);
+	struct report r = report_make(out, NULL, NULL, NULL, NULL);
+	_cleanup_free_ char *head = head_words(&r, t);
 	char text[NUMBER_ROOM];
 
-	html_begin(&h, "Samples");
+	html_begin(&r, "Samples");
 	(void)fprintf(out,
 		      "<header>\n<h1>Where the time goes, by "
 		      "%s</h1>\n</header>\n<main>\n<section>\n<p class=answer>",
 		      shares_by_names[t->by]);
-	html_text(&h, head);
+	html_text(&r, head);
 	(void)fprintf(
 		out,
 		"\n<div class=scroll><table class=lines><caption>Shares of all samples, with "
@@ -192,16 +183,16 @@ int shares_html(FILE *out, const struct shares_table *t)
 		const struct share *x = &t->s->all[i];
 
 		(void)fprintf(out, "<tr><td class=n>%zu<td class=name>", i + 1);
-		html_text(&h, x->name);
+		html_text(&r, x->name);
 		(void)fputs("<td class=name>", out);
-		html_text(&h, x->image);
-		share_text(&h.r, t->s, x, text);
+		html_text(&r, x->image);
+		share_text(&r, t->s, x, text);
 		(void)fputs("<td class=n>", out);
-		html_text(&h, text);
-		slope_text(&h.r, t, i, text);
+		html_text(&r, text);
+		slope_text(&r, t, i, text);
 		if (t->slopes) {
 			(void)fputs("<td class=n>", out);
-			html_text(&h, text);
+			html_text(&r, text);
 		}
 		(void)fprintf(out, "<td class=n>%.4g\n",
 			      is_time(t->s) ? x->amount / 1e9 : x->amount);
@@ -211,11 +202,11 @@ int shares_html(FILE *out, const struct shares_table *t)
 		(void)fputs("<ul class=notes>\n", out);
 	for (size_t i = 0; i < t->s->n_unread; i++) {
 		(void)fputs("<li class=note>No names of ", out);
-		html_text(&h, t->s->unread[i]);
+		html_text(&r, t->s->unread[i]);
 		(void)fputc('\n', out);
 	}
 	(void)fprintf(out, "%s</section>\n</main>\n", t->s->n_unread ? "</ul>\n" : "");
-	html_end(&h);
+	html_end(&r);
 	return fflush(out) ? -errno : 0;
 }
 
@@ -277,7 +268,7 @@ static void put_slope(FILE *out, const struct analysis_change *x)
 
 void shares_csv(FILE *out, const struct shares_table *t)
 {
-	struct report r = report_of(out, t, true);
+	struct report r = report_make(out, NULL, NULL, NULL, NULL);
 
 	(void)fprintf(out, "%s,image,share,half_width,samples,amount%s\n", shares_by_names[t->by],
 		      t->slopes ? ",slope,slope_low,slope_high" : "");
@@ -411,7 +402,7 @@ static void add_pair(const struct report *r, struct libscols_table *tb,
 void shares_print_diff(FILE *out, const struct shares_table *before,
 		       const struct shares_table *after)
 {
-	struct report r = report_of(out, after, utf8_locale());
+	struct report r = report_text(out, NULL, NULL, NULL, after->width, DEFAULT_WIDTH);
 	_cleanup_free_ char *was = head_words(&r, before), *is = head_words(&r, after);
 	struct libscols_table *tb = text_table(&r);
 	size_t n;

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define MAX_NAME 4096
+#define DEFAULT_WIDTH 100
 
 char *text_clean(const struct report *r, const char *s)
 {
@@ -56,7 +57,7 @@ char *text_line_name(const struct report *r, const char *selected, size_t column
 	return name;
 }
 
-struct directory text_common_directory(const struct analysis *a)
+static struct directory common_directory(const struct analysis *a)
 {
 	const char *first = NULL;
 	size_t n = 0;
@@ -80,6 +81,32 @@ struct directory text_common_directory(const struct analysis *a)
 	while (n && first[n - 1] != '/')
 		n--;
 	return (struct directory){first, n > 1 ? n : 0};
+}
+
+struct report report_make(FILE *out, const struct profile *p, const struct analysis *a,
+			  const struct report_hints *h, struct notes *notes)
+{
+	static const struct report_hints no_hints;
+
+	return (struct report){.out = out,
+			       .notes = notes,
+			       .p = p,
+			       .a = a,
+			       .h = h ? h : &no_hints,
+			       .utf8 = true,
+			       .top = SIZE_MAX,
+			       .directory = a ? common_directory(a) : (struct directory){0}};
+}
+
+struct report report_text(FILE *out, const struct profile *p, const struct analysis *a,
+			  const struct report_hints *h, int width, int table_width)
+{
+	struct report r = report_make(out, p, a, h, NULL);
+
+	r.utf8 = utf8_locale();
+	r.width = width > 0 ? width : DEFAULT_WIDTH;
+	r.table_width = width > 0 ? width : table_width;
+	return r;
 }
 
 static char *disturbed(char *verdict, double foreign)

@@ -48,6 +48,13 @@ struct report {
 	struct directory directory; /* that the names of all lines begin with */
 };
 
+/* Of all lines, for a file or another program: in UTF-8. @p and @a: NULL where it is of none, as @h
+ * where there is nothing to add. @notes: as of struct report. */
+struct report report_make(FILE *out, const struct profile *p, const struct analysis *a,
+			  const struct report_hints *h, struct notes *notes);
+/* For a terminal. @width: columns; 0: 100, and @table_width for tables. */
+struct report report_text(FILE *out, const struct profile *p, const struct analysis *a,
+			  const struct report_hints *h, int width, int table_width);
 /* A printable copy of a foreign string (the caller's): control characters, bytes that are no text
  * and, outside UTF-8 locales, everything beyond ASCII become '?'; so does what would turn the
  * direction of writing. */
@@ -55,8 +62,6 @@ char *text_clean(const struct report *r, const char *s);
 /* The same for the name of a line: without the common directory, its head cut to @columns at most.
  */
 char *text_line_name(const struct report *r, const char *selected, size_t columns);
-/* The directory that all lines share. It points into the name of one. */
-struct directory text_common_directory(const struct analysis *a);
 /* As utf8_put_csv. */
 void text_csv(const struct report *r, const char *s);
 /* Columns that a clean string takes, taking one for each character. */
