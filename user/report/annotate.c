@@ -88,10 +88,10 @@ static void put_head(const struct annotate_rows *x)
 {
 	const struct annotation *a = x->p->a;
 	const struct shares_code *of = x->p->of;
-	_cleanup_free_ char *name = annotate_function(x), *image = text_clean(&x->r, of->image);
+	_cleanup_free_ char *name = annotate_function(x);
 
 	paragraph(&x->r, 0, "%s in %s: %" PRIu64 " of %" PRIu64 " samples (%.1f %%) of %s.", name,
-		  image, of->samples, of->total, 100 * (double)of->samples / (double)of->total,
+		  of->image, of->samples, of->total, 100 * (double)of->samples / (double)of->total,
 		  of->event);
 	paragraph(&x->r, 0, "%zu instructions in %zu blocks.", a->flow.n, a->flow.n_blocks);
 	annotate_notes(x);

@@ -217,8 +217,7 @@ char *annotate_worth(const struct annotate_rows *x, const struct analysis_line *
 static char *worth_long(const struct annotate_rows *x, const struct analysis_line *l)
 {
 	struct analysis_change c;
-	_cleanup_free_ char *verdict = text_verdict_long(l),
-			    *point = text_clean(&x->r, x->p->point->name);
+	_cleanup_free_ char *verdict = text_verdict_long(l);
 	char effect[NUMBER_ROOM];
 	double percent;
 
@@ -226,8 +225,8 @@ static char *worth_long(const struct annotate_rows *x, const struct analysis_lin
 		return xasprintf("worth an amount that is not known (%s)", verdict);
 	text_effect(&x->r, c.effect, c.low, c.high, effect);
 	return xasprintf("worth %s %% of the %s of %s if it is %.0f %% faster (%s)", effect,
-			 x->p->point->kind == PROFILE_LATENCY ? "latency" : "time per visit", point,
-			 percent, verdict);
+			 x->p->point->kind == PROFILE_LATENCY ? "latency" : "time per visit",
+			 x->p->point->name, percent, verdict);
 }
 
 char *annotate_function(const struct annotate_rows *x)
@@ -275,12 +274,11 @@ static void note_line(const struct annotate_rows *x, const struct analysis_line 
 	const struct annotation *a = x->p->a;
 	_cleanup_free_ char *worth = worth_long(x, l),
 			    *name = text_line_name(&x->r, l->selected, SIZE_MAX),
-			    *causes = annotate_causes(a->possible[w->at]), *code = NULL;
+			    *causes = annotate_causes(a->possible[w->at]);
 	const char *slash = strrchr(name, '/');
 	char text[ANNOTATE_TEXT_ROOM];
 
 	annotation_text(a, x->p->of->object, w->at, text, sizeof(text));
-	code = text_clean(&x->r, text);
 	if (w->most < ONE_INSTRUCTION * w->samples)
 		note(&x->r, NOTE_PLAIN, "%s is %s. No instruction has most of its samples.",
 		     slash ? slash + 1 : name, worth);
@@ -288,7 +286,7 @@ static void note_line(const struct annotate_rows *x, const struct analysis_line 
 		note(&x->r, NOTE_PLAIN,
 		     "%s is %s. %.0f %% of its samples are at one instruction, %" PRIx64 " %s%s%s.",
 		     slash ? slash + 1 : name, worth, 100 * w->most / w->samples,
-		     a->flow.all[w->at].at, code, *causes ? "; may wait for: " : "", causes);
+		     a->flow.all[w->at].at, text, *causes ? "; may wait for: " : "", causes);
 }
 
 static void note_worth(const struct annotate_rows *x)

@@ -3,8 +3,6 @@
  * the run as if all visits were made one after the other: it is the most that it can be. */
 #include "report/text.h"
 
-#include "base/cleanup.h"
-
 #include <string.h>
 
 #define TOO_MUCH 0.02 /* of the run */
@@ -44,12 +42,10 @@ void costs_notes(const struct report *r)
 		struct cost c = point->kind == PROFILE_THROUGHPUT ? cost_of(r->p, point->name)
 								  : (struct cost){0};
 		double share = r->a->elapsed_ns > 0 ? c.ns / r->a->elapsed_ns : 0;
-		_cleanup_free_ char *name = NULL;
 		char each[NUMBER_ROOM];
 
 		if (!(c.ns > 0))
 			continue;
-		name = text_clean(r, point->name);
 		text_duration(c.most_ns, each);
 		if (share > TOO_MUCH)
 			note(r, NOTE_WARNING,
@@ -57,12 +53,12 @@ void costs_notes(const struct report *r)
 			     "samples of a line or function "
 			     "instead of its visits (-p sampled:FILE:LINE, sampled:FUNCTION), or "
 			     "name a place that is passed less often.%s",
-			     name, 100 * share, each,
+			     point->name, 100 * share, each,
 			     !strncmp(point->name, "syscall:", strlen("syscall:")) ? SYSCALL_HINT
 										   : "");
 		else
 			note(r, NOTE_PLAIN,
-			     "To count '%s' took up to %.2g %% of the run, %s a visit.", name,
-			     100 * share, each);
+			     "To count '%s' took up to %.2g %% of the run, %s a visit.",
+			     point->name, 100 * share, each);
 	}
 }

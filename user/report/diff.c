@@ -19,10 +19,9 @@
 #define NO_DIFFERENCE "no sure difference"
 
 /* How much faster the program became. The caller's. */
-static char *gain_words(const struct report *r, const struct compare_point *p)
+static char *gain_words(const struct compare_point *p)
 {
-	_cleanup_free_ char *name = text_clean(r, p->after->name);
-	const char *unit = p->after->kind == PROFILE_LATENCY ? "mean latency" : "time per visit";
+	const char *name = p->after->name, *unit = what_shrinks(p->after);
 	char before[NUMBER_ROOM], after[NUMBER_ROOM];
 	struct analysis_change g = p->gain;
 
@@ -59,15 +58,14 @@ static const char *outcome_name(enum promise_outcome o)
 	return names[o];
 }
 
-static char *promise_words(const struct report *r, const struct diff *d,
-			   const struct compare_point *p)
+static char *promise_words(const struct diff *d, const struct compare_point *p)
 {
 	static const char *const ends[] = {
 		[PROMISE_CAME_TRUE] = "The prediction came true.",
 		[PROMISE_OPEN] =
 			"The two agree, but the intervals are so wide that nearly anything would.",
 		[PROMISE_BROKEN] = "The prediction did not come true."};
-	_cleanup_free_ char *line = text_clean(r, d->changed);
+	const char *line = d->changed;
 	struct promise s = compare_promise(p, d->changed, d->speedup);
 
 	if (s.outcome == PROMISE_UNKNOWN && !isnan(s.predicted.low))
@@ -172,8 +170,8 @@ void diff_print(FILE *out, const struct diff *d, int width)
 
 	for (size_t i = 0; i < d->c->n_points; i++) {
 		const struct compare_point *p = &d->c->points[i];
-		_cleanup_free_ char *gain = gain_words(&r, p),
-				    *promise = d->changed ? promise_words(&r, d, p) : NULL;
+		_cleanup_free_ char *gain = gain_words(p),
+				    *promise = d->changed ? promise_words(d, p) : NULL;
 
 		if (i)
 			(void)fputc('\n', out);
@@ -236,12 +234,13 @@ static struct json_object *promise_of(const struct diff *d, const struct compare
 	return o;
 }
 
-static void add_point(struct json_object *points, const struct report *r, const struct diff *d,
+static void add_point(struct json_object *points, const struct diff *d,
 		      const struct compare_point *p)
 {
-	_cleanup_free_ char *gain = gain_words(r, p);
+	_cleanup_free_ char *gain = gain_words(p);
 	struct json_object *o = json_append_new(points), *lines;
 
+	utf8_make_printable(gain, true);
 	json_add_string(o, "name", p->after->name);
 	json_add_string(o, "kind", p->after->kind == PROFILE_LATENCY ? "latency" : "throughput");
 	json_add_number(o, "before_ns", p->before_ns);
@@ -257,13 +256,12 @@ static void add_point(struct json_object *points, const struct report *r, const 
 
 void diff_json(FILE *out, const struct diff *d)
 {
-	struct report r = report_make(out, d->after, d->b, NULL, NULL);
 	struct json_object *root = json_new(), *points;
 
 	json_add_number(root, "schema", 1);
 	points = json_add_array(root, "points");
 	for (size_t i = 0; i < d->c->n_points; i++)
-		add_point(points, &r, d, &d->c->points[i]);
+		add_point(points, d, &d->c->points[i]);
 	json_print(out, root, JSON_C_TO_STRING_NOSLASHESCAPE);
 }
 
@@ -296,8 +294,8 @@ int diff_html(FILE *out, const struct diff *d)
 	(void)fputs("<header>\n<h1>Before and after</h1>\n</header>\n<main>\n", out);
 	for (size_t i = 0; i < d->c->n_points; i++) {
 		const struct compare_point *p = &d->c->points[i];
-		_cleanup_free_ char *gain = gain_words(&r, p),
-				    *promise = d->changed ? promise_words(&r, d, p) : NULL;
+		_cleanup_free_ char *gain = gain_words(p),
+				    *promise = d->changed ? promise_words(d, p) : NULL;
 
 		(void)fputs("<section>\n<p class=answer>", out);
 		html_text(&r, gain);

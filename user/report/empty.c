@@ -57,18 +57,16 @@ bool intervals_missing(const struct report *r)
 
 	for (size_t i = 0; i < r->a->n_points; i++) {
 		const struct analysis_point *p = &r->a->points[i];
-		_cleanup_free_ char *name = NULL;
 
 		if (!p->intervals || p->visits || !point_was_seen(p))
 			continue;
-		name = text_clean(r, p->name);
 		note(r, NOTE_REASON,
 		     "Latency point '%s' has begins or ends, but no interval in an experiment: "
 		     "%.0f ends without a begin, %.0f begins without an "
 		     "end, %.0f lost, %.0f longer than the experiment's part before them. If "
 		     "another thread ends what one began, they need a key: "
 		     ",key=argN. Long intervals need long experiments: --experiment.",
-		     name, p->intervals->unmatched, p->intervals->unended, p->intervals->lost,
+		     p->name, p->intervals->unmatched, p->intervals->unended, p->intervals->lost,
 		     p->intervals->crossed);
 		some = true;
 	}
@@ -98,12 +96,12 @@ static bool no_samples(const struct report *r)
 
 static bool no_lines(const struct report *r)
 {
-	_cleanup_free_ char *name = NULL;
+	const char *name = r->h->no_debug_info;
 
-	if (!r->h->no_debug_info &&
+	if (!name &&
 	    !(r->h->samples_without_line && r->h->samples_without_line >= r->h->samples_in_scope))
 		return false;
-	if (!r->h->no_debug_info) {
+	if (!name) {
 		note(r, NOTE_REASON,
 		     "%" PRIu64 " of %" PRIu64
 		     " samples in scope belong to no line or function of it: they fell into code "
@@ -113,7 +111,6 @@ static bool no_lines(const struct report *r)
 		     r->h->samples_without_line, r->h->samples_in_scope);
 		return true;
 	}
-	name = text_clean(r, r->h->no_debug_info);
 	if (r->h->by_function) {
 		note(r, NOTE_REASON,
 		     "%s has no function symbols: %" PRIu64 " of %" PRIu64
@@ -134,14 +131,12 @@ static bool no_visits(const struct report *r)
 	bool some = false;
 
 	for (size_t i = 0; names[i]; i++) {
-		_cleanup_free_ char *name = text_clean(r, names[i]);
-
 		some = true;
 		note(r, NOTE_REASON,
 		     "Progress point '%s' never fired. Is it on the path that the program takes, "
 		     "once per unit of work? A function that was inlined "
 		     "everywhere is never entered: use FILE:LINE.",
-		     name);
+		     names[i]);
 	}
 	return some;
 }
@@ -156,11 +151,8 @@ static bool no_points(const struct report *r)
 	     "measure a program that ends from end to end: `cozbpf run -n 30` runs it 30 times.");
 	if (r->h->n_proposals)
 		note(r, NOTE_COMMAND, "Passed meanwhile, one of which may be a unit of its work:");
-	for (size_t i = 0; i < r->h->n_proposals; i++) {
-		_cleanup_free_ char *text = text_clean(r, r->h->proposals[i]);
-
-		note(r, NOTE_COMMAND, "  %s", text);
-	}
+	for (size_t i = 0; i < r->h->n_proposals; i++)
+		note(r, NOTE_COMMAND, "  %s", r->h->proposals[i]);
 	return true;
 }
 
@@ -189,11 +181,8 @@ static void seen_objects(const struct report *r)
 {
 	if (r->h->n_seen_objects)
 		note(r, NOTE_COMMAND, "Files that samples fell into:");
-	for (size_t i = 0; i < r->h->n_seen_objects; i++) {
-		_cleanup_free_ char *name = text_clean(r, r->h->seen_objects[i]);
-
-		note(r, NOTE_COMMAND, "  %s", name);
-	}
+	for (size_t i = 0; i < r->h->n_seen_objects; i++)
+		note(r, NOTE_COMMAND, "  %s", r->h->seen_objects[i]);
 }
 
 bool report_is_empty(const struct analysis *a)

@@ -270,9 +270,6 @@ static void note_runs(const struct report *r)
 
 	for (size_t i = 0; i < r->p->n_runs && shown < 5; i++) {
 		const struct profile_startup *s = &r->p->runs[i], *before = i ? s - 1 : NULL;
-		_cleanup_free_ char *pay = text_clean(r, s->pay ? s->pay : "unknown");
-		_cleanup_free_ char *sync = text_clean(r, s->sync ? s->sync : "unknown");
-		_cleanup_free_ char *fallback = text_clean(r, s->fallback ? s->fallback : "");
 		char period[NUMBER_ROOM];
 
 		if (!s->pay && !s->version)
@@ -284,9 +281,10 @@ static void note_runs(const struct report *r)
 		note(r, NOTE_PLAIN,
 		     "Run %zu: delays paid by %s, waits followed by %s, sampled every %s, seed "
 		     "%" PRIu64 ".",
-		     i + 1, pay, sync, period, s->seed);
-		if (*fallback)
-			note(r, NOTE_PLAIN, "Fallback in use: %s", fallback);
+		     i + 1, s->pay ? s->pay : "unknown", s->sync ? s->sync : "unknown", period,
+		     s->seed);
+		if (s->fallback && *s->fallback)
+			note(r, NOTE_PLAIN, "Fallback in use: %s", s->fallback);
 		shown++;
 	}
 }
@@ -296,13 +294,12 @@ static void note_shared(const struct report *r)
 {
 	for (size_t i = 0; i < r->p->n_runs; i++) {
 		const char *text = r->p->runs[i].shared;
-		_cleanup_free_ char *clean = text ? text_clean(r, text) : NULL;
 		size_t before = 0;
 
 		while (text && before < i && !same(text, r->p->runs[before].shared))
 			before++;
-		if (clean && before == i)
-			note(r, NOTE_WARNING, "%s, since the code is one.", clean);
+		if (text && before == i)
+			note(r, NOTE_WARNING, "%s, since the code is one.", text);
 	}
 }
 
@@ -310,7 +307,6 @@ static void note_placebo(const struct report *r)
 {
 	for (size_t i = 0; i < r->a->n_points; i++) {
 		const struct analysis_point *point = &r->a->points[i];
-		_cleanup_free_ char *name = text_clean(r, point->name);
 
 		if (!point->visits || analysis_slopes_only(point))
 			continue;
@@ -318,11 +314,11 @@ static void note_placebo(const struct report *r)
 			note(r, NOTE_PLAIN,
 			     "Noise floor of '%s': %s%.1f points (0 %% experiments against 0 %% "
 			     "experiments).",
-			     name, r->utf8 ? "\u00b1" : "+-", 100 * point->placebo);
+			     point->name, r->utf8 ? "\u00b1" : "+-", 100 * point->placebo);
 		else
 			note(r, NOTE_PLAIN,
 			     "Noise floor of '%s': unknown (it takes four experiments at 0 %%).",
-			     name);
+			     point->name);
 	}
 }
 
@@ -330,14 +326,13 @@ static void note_speed(const struct report *r)
 {
 	for (size_t i = 0; i < r->a->n_points; i++) {
 		const struct analysis_point *point = &r->a->points[i];
-		_cleanup_free_ char *name = text_clean(r, point->name);
 
 		if (point->speed.slope > 0)
 			note(r, NOTE_PLAIN,
 			     "The machine was not equally fast in all experiments, as the CPU time "
 			     "of a visit of '%s' tells. Corrected for that they "
 			     "differ by %.1f %% instead of %.1f %%.",
-			     name, 100 * point->speed.after, 100 * point->speed.before);
+			     point->name, 100 * point->speed.after, 100 * point->speed.before);
 	}
 }
 
@@ -369,18 +364,15 @@ static void note_unattributed(const struct report *r)
 
 static void note_names(const struct report *r)
 {
-	_cleanup_free_ char *program = r->h->program ? text_clean(r, r->h->program) : NULL;
-	_cleanup_free_ char *stripped = r->h->stripped ? text_clean(r, r->h->stripped) : NULL;
-
-	if (program)
-		note(r, NOTE_PLAIN, "What was profiled: %s.", program);
-	if (stripped)
+	if (r->h->program)
+		note(r, NOTE_PLAIN, "What was profiled: %s.", r->h->program);
+	if (r->h->stripped)
 		note(r, NOTE_PLAIN,
 		     "Functions called FILE+0xPLACE have no name, since the file was stripped. Its "
 		     "debug symbols would name them, from the "
 		     "distribution's "
 		     "package of them or by --debug-dir: %s.",
-		     stripped);
+		     r->h->stripped);
 }
 
 /* What the profiler took of the chains of events that slopes are shares of. */
@@ -388,13 +380,12 @@ static void note_self(const struct report *r)
 {
 	for (size_t i = 0; i < r->a->n_points; i++) {
 		const struct analysis_point *point = &r->a->points[i];
-		_cleanup_free_ char *name = text_clean(r, point->name);
 
 		if (isfinite(point->self_share))
 			note(r, NOTE_PLAIN,
 			     "Samples and probes took %.1f %% of what leads to visits of '%s'; "
 			     "slopes are without it.",
-			     100 * point->self_share, name);
+			     100 * point->self_share, point->name);
 	}
 }
 

@@ -50,11 +50,8 @@ static void print_head(const struct report *r)
 		(void)fprintf(r->out, "%zu experiments, %s, in %zu run%s\n", r->p->n_experiments,
 			      text, r->p->n_runs, r->p->n_runs == 1 ? "" : "s");
 	}
-	if (r->p->n_runs == 1 && r->p->runs[0].command) {
-		_cleanup_free_ char *command = text_clean(r, r->p->runs[0].command);
-
-		paragraph(r, 2, "of: %s", command);
-	}
+	if (r->p->n_runs == 1 && r->p->runs[0].command)
+		paragraph(r, 2, "of: %s", r->p->runs[0].command);
 	if (r->directory.n) {
 		_cleanup_free_ char *directory = xstrndup(r->directory.name, r->directory.n);
 		_cleanup_free_ char *clean = text_clean(r, directory);
@@ -73,11 +70,9 @@ static void print_answer(const struct report *r, const struct analysis_point *po
 
 static void print_point(const struct report *r, const struct analysis_point *point)
 {
-	_cleanup_free_ char *name = text_clean(r, point->name);
-
 	(void)fputc('\n', r->out);
 	if (point->kind == PROFILE_LATENCY) {
-		heading(r, "Latency point '%s': %" PRIu64 " %s", name, point->visits,
+		heading(r, "Latency point '%s': %" PRIu64 " %s", point->name, point->visits,
 			point->intervals || !analysis_was_tried(point) ? "intervals"
 								       : "departures");
 		if (point->intervals)
@@ -88,7 +83,7 @@ static void print_point(const struct report *r, const struct analysis_point *poi
 				  "Per line: by how many %% the mean latency shrinks if the line "
 				  "runs 25, 50, 75, 100 %% faster.");
 	} else {
-		heading(r, "Progress point '%s': %" PRIu64 " visits", name, point->visits);
+		heading(r, "Progress point '%s': %" PRIu64 " visits", point->name, point->visits);
 		print_answer(r, point);
 		if (analysis_slopes_only(point))
 			paragraph(r, 0,
@@ -129,11 +124,8 @@ void silent_notes(const struct report *r)
 
 	if (names[0] && !r->notes)
 		(void)fputc('\n', r->out);
-	for (size_t i = 0; names[i]; i++) {
-		_cleanup_free_ char *name = text_clean(r, names[i]);
-
-		note(r, NOTE_PLAIN, "Progress point '%s' never fired.", name);
-	}
+	for (size_t i = 0; names[i]; i++)
+		note(r, NOTE_PLAIN, "Progress point '%s' never fired.", names[i]);
 }
 
 /* Counters are ours, several lines of them; still nothing gets to the terminal unchecked. */

@@ -45,24 +45,24 @@ static void time_text(uint64_t at_s, char text[NUMBER_ROOM])
 }
 
 /* What was counted, as one sentence. The caller's. */
-static char *head_words(const struct report *r, const struct shares_table *t)
+static char *head_words(const struct shares_table *t)
 {
-	_cleanup_free_ char *database = text_clean(r, t->database),
-			    *event = text_clean(r, t->s->event ? t->s->event : "");
 	char from[NUMBER_ROOM], to[NUMBER_ROOM], sum[NUMBER_ROOM];
 
 	time_text(t->s->from_s, from);
 	time_text(t->s->to_s, to);
 	amount_text(t->s, t->s->amount, sum);
 	if (!t->s->samples)
-		return xasprintf("%s has no samples that fit.", database);
+		return xasprintf("%s has no samples that fit.", t->database);
 	if (is_time(t->s))
 		return xasprintf("%llu samples of busy CPUs (%s), %s of CPU time, %s to %s UTC; "
 				 "CPUs were idle for %.1f %% of the time.",
-				 (unsigned long long)t->s->samples, event, sum, from, to,
+				 (unsigned long long)t->s->samples, t->s->event ? t->s->event : "",
+				 sum, from, to,
 				 100 * (double)t->s->idle / (double)(t->s->idle + t->s->samples));
 	return xasprintf("%llu samples of %s, which stand for %s of them, %s to %s UTC.",
-			 (unsigned long long)t->s->samples, event, sum, from, to);
+			 (unsigned long long)t->s->samples, t->s->event ? t->s->event : "", sum,
+			 from, to);
 }
 
 static size_t shown(const struct shares_table *t)
@@ -120,26 +120,18 @@ static void add_row(const struct report *r, struct libscols_table *tb, const str
 		text_cell(row, column, image);
 }
 
-static void say_slopes(const struct report *r, const struct shares_table *t)
-{
-	_cleanup_free_ char *point = text_clean(r, t->point);
-
-	paragraph(
-		r, 0,
-		"Slope: with a slope of 50 each per cent by which it gets faster takes 0.5 %% off "
-		"the time from one visit of '%s' to the next, at first.",
-		point);
-}
-
 void shares_print(FILE *out, const struct shares_table *t)
 {
 	struct report r = report_text(out, NULL, NULL, NULL, t->width, DEFAULT_WIDTH);
-	_cleanup_free_ char *head = head_words(&r, t);
+	_cleanup_free_ char *head = head_words(t);
 	struct libscols_table *tb = text_table(&r);
 
 	paragraph(&r, 0, "%s", head);
 	if (t->slopes)
-		say_slopes(&r, t);
+		paragraph(&r, 0,
+			  "Slope: with a slope of 50 each per cent by which it gets faster takes "
+			  "0.5 %% off the time from one visit of '%s' to the next, at first.",
+			  t->point);
 	text_column(tb, "share", 5, SCOLS_FL_RIGHT);
 	if (t->slopes)
 		text_column(tb, "slope", 5, SCOLS_FL_RIGHT);
@@ -152,17 +144,14 @@ void shares_print(FILE *out, const struct shares_table *t)
 	text_table_end(tb);
 	if (shown(t) < t->s->n)
 		(void)fprintf(out, "... and %zu more (--top 0 shows all)\n", t->s->n - shown(t));
-	for (size_t i = 0; i < t->s->n_unread; i++) {
-		_cleanup_free_ char *text = text_clean(&r, t->s->unread[i]);
-
-		paragraph(&r, 2, "- No names of %s", text);
-	}
+	for (size_t i = 0; i < t->s->n_unread; i++)
+		paragraph(&r, 2, "- No names of %s", t->s->unread[i]);
 }
 
 int shares_html(FILE *out, const struct shares_table *t)
 {
 	struct report r = report_make(out, NULL, NULL, NULL, NULL);
-	_cleanup_free_ char *head = head_words(&r, t);
+	_cleanup_free_ char *head = head_words(t);
 	char text[NUMBER_ROOM];
 
 	html_begin(&r, "Samples");
@@ -403,7 +392,7 @@ void shares_print_diff(FILE *out, const struct shares_table *before,
 		       const struct shares_table *after)
 {
 	struct report r = report_text(out, NULL, NULL, NULL, after->width, DEFAULT_WIDTH);
-	_cleanup_free_ char *was = head_words(&r, before), *is = head_words(&r, after);
+	_cleanup_free_ char *was = head_words(before), *is = head_words(after);
 	struct libscols_table *tb = text_table(&r);
 	size_t n;
 	_cleanup_free_ struct pair *all = make_pairs(before->s, after->s, &n);

@@ -207,12 +207,14 @@ void text_duration(double ns, char text[NUMBER_ROOM])
 		(void)snprintf(text, NUMBER_ROOM, "%.0f ns", ns);
 }
 
-static char *format(const char *fmt, va_list ap)
+/* What names that others chose are part of is printable, as of text_clean. */
+static char *format(const struct report *r, const char *fmt, va_list ap)
 {
 	char *s;
 
 	if (vasprintf(&s, fmt, ap) < 0)
 		out_of_memory();
+	utf8_make_printable(s, r->utf8);
 	return s;
 }
 
@@ -257,7 +259,7 @@ void heading(const struct report *r, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	s = format(fmt, ap);
+	s = format(r, fmt, ap);
 	va_end(ap);
 	(void)fprintf(r->out, "%s%s%s\n", r->color ? "\033[1m" : "", s, r->color ? "\033[0m" : "");
 }
@@ -269,7 +271,7 @@ void paragraph(const struct report *r, int indent, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	s = format(fmt, ap);
+	s = format(r, fmt, ap);
 	va_end(ap);
 	for (char *word = s; *word;) {
 		size_t n = strcspn(word, " "), columns;
@@ -311,7 +313,7 @@ void note(const struct report *r, enum note_kind kind, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	s = format(fmt, ap);
+	s = format(r, fmt, ap);
 	va_end(ap);
 	if (r->notes) {
 		xarray_room(r->notes->list, r->notes->n);

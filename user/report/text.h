@@ -86,6 +86,7 @@ bool text_told(const struct analysis_line *line, size_t first,
 /* "15.0 s", "12.0 ms", "18 us", "7 ns". */
 void text_duration(double ns, char text[NUMBER_ROOM]);
 
+/* Headings, paragraphs and notes become printable, whatever is in them (text_clean). */
 void heading(const struct report *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* A paragraph, wrapped at the width, each line after the first indented by @indent. */
 void paragraph(const struct report *r, int indent, const char *fmt, ...)

@@ -28,9 +28,7 @@ bool any_verdict(const struct analysis *a, enum verdict v, enum undecided why)
 static void note_held(const struct report *r)
 {
 	const struct profile *p = r->p;
-	_cleanup_free_ char *command = text_clean(r, p->n_runs && p->runs[p->n_runs - 1].command
-							     ? p->runs[p->n_runs - 1].command
-							     : "");
+	const char *command = p->n_runs ? p->runs[p->n_runs - 1].command : NULL;
 	double most = 0;
 
 	for (size_t i = 0; i < r->a->n_points; i++)
@@ -42,7 +40,7 @@ static void note_held(const struct report *r)
 		     "line's experiments.",
 		     100 * most);
 	/* One line, however long, to be copied. */
-	if (*command && any_verdict(r->a, VERDICT_UNDECIDED, UNDECIDED_INJECT))
+	if (command && *command && any_verdict(r->a, VERDICT_UNDECIDED, UNDECIDED_INJECT))
 		note(r, NOTE_COMMAND, "With a handler: cozbpf %s --inject=auto", command);
 }
 
@@ -84,10 +82,8 @@ static void note_busiest(const struct report *r)
 
 void note_again(const struct report *r)
 {
-	_cleanup_free_ char *command = r->h->again ? text_clean(r, r->h->again) : NULL;
-
-	if (command)
-		note(r, NOTE_COMMAND, "As often as it takes: %s", command);
+	if (r->h->again)
+		note(r, NOTE_COMMAND, "As often as it takes: %s", r->h->again);
 }
 
 void verdict_notes(const struct report *r)
