@@ -2,11 +2,24 @@
 /* What a database has, row by row: counts of samples, and experiments. */
 #include "export/export.h"
 
+#include "base/cleanup.h"
 #include "base/error.h"
+#include "base/memory.h"
+#include "base/utf8.h"
 #include "database/database.h"
-#include "export/rows.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <json-c/json.h>
+#include <string.h>
+
+struct cell {
+	const char *column;
+	const char *text; /* NULL: a number */
+	uint64_t number;
+	bool is_share; /* ... with six digits after the point: of 0..1 */
+	double share;
+};
 
 struct writing {
 	FILE *out;
@@ -14,12 +27,38 @@ struct writing {
 	struct error *e;
 };
 
+static void put_json(FILE *out, const char *s)
+{
+	_cleanup_free_ char *clean = utf8_clean(s, strlen(s));
+	struct json_object *o = or_out_of_memory(json_object_new_string(clean));
+
+	utf8_put_json(out, json_object_to_json_string_ext(
+				   o, JSON_C_TO_STRING_PLAIN | JSON_C_TO_STRING_NOSLASHESCAPE));
+	json_object_put(o);
+}
+
+/* A row as an object of JSON on a line of its own, or as CSV, which begins with the names of the
+ * columns. */
 static void put(struct writing *w, const struct cell *cells, size_t n)
 {
-	if (!w->headed)
-		rows_head(w->out, w->csv, cells, n);
+	for (size_t i = 0; w->csv && !w->headed && i < n; i++)
+		(void)fprintf(w->out, "%s%s", cells[i].column, i + 1 < n ? "," : "\n");
 	w->headed = true;
-	rows_put(w->out, w->csv, cells, n);
+	for (size_t i = 0; i < n; i++) {
+		if (w->csv)
+			(void)fputs(i ? "," : "", w->out);
+		else
+			(void)fprintf(w->out, "%s\"%s\":", i ? "," : "{", cells[i].column);
+		if (cells[i].is_share)
+			(void)fprintf(w->out, "%.6f", cells[i].share);
+		else if (!cells[i].text)
+			(void)fprintf(w->out, "%" PRIu64, cells[i].number);
+		else if (w->csv)
+			(void)utf8_put_csv(w->out, cells[i].text, true);
+		else
+			put_json(w->out, cells[i].text);
+	}
+	(void)fputs(w->csv ? "\n" : "}\n", w->out);
 }
 
 static int put_counts(struct counts *c, void *arg)
