@@ -246,11 +246,6 @@ static bool is_tree(const struct graph *g, uint32_t e)
 	return g->nodes[x->ends[0]].parent == e || g->nodes[x->ends[1]].parent == e;
 }
 
-static void new_class(struct graph *g, uint32_t *class)
-{
-	*class = g->n_classes++;
-}
-
 /* The least numbers that back edges go to: from the node itself, from below one child, and from
  * below another one. */
 struct highs {
@@ -302,7 +297,7 @@ static void gather(struct graph *g, uint32_t v)
 			continue;
 		delete (g, &node->list, e);
 		if (g->edges[e].class == NONE)
-			new_class(g, &g->edges[e].class);
+			g->edges[e].class = g->n_classes++;
 	}
 	for (uint32_t i = 0; i < node->n; i++) {
 		uint32_t e = g->out[node->first + i];
@@ -337,13 +332,13 @@ static void classify(struct graph *g, uint32_t v)
 	tree = &g->edges[node->parent];
 	/* A bridge, which is in no cycle: what leads there never comes back. */
 	if (node->list.size == 0) {
-		new_class(g, &tree->class);
+		tree->class = g->n_classes++;
 		return;
 	}
 	top = &g->edges[node->list.top];
 	if (top->recent_size != node->list.size || top->recent_class == NONE) {
 		top->recent_size = node->list.size;
-		new_class(g, &top->recent_class);
+		top->recent_class = g->n_classes++;
 	}
 	tree->class = top->recent_class;
 	if (top->recent_size == 1)
