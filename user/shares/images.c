@@ -28,10 +28,6 @@ struct choosing {
 	void *arg;
 };
 
-struct images {
-	struct image *all; /* a hash */
-};
-
 static bool fits(const char *glob, const char *s)
 {
 	return !glob || fnmatch(glob, s, 0) == 0;
@@ -99,12 +95,12 @@ static void image_free(struct image *image)
 }
 
 /* Takes over @key and what @c has. */
-static void add_image(struct images *s, struct counts *c, char *key)
+static void add_image(struct image **all, struct counts *c, char *key)
 {
 	struct image *image = xcalloc(1, sizeof(*image));
 
 	image->key = key;
-	HASH_ADD_KEYPTR(hh, s->all, image->key, strlen(image->key), image);
+	HASH_ADD_KEYPTR(hh, *all, image->key, strlen(image->key), image);
 	image->c = *c;
 	image->sorted = c->n_rows;
 	*c = (struct counts){0};
@@ -115,13 +111,12 @@ static void add_image(struct images *s, struct counts *c, char *key)
 static void keep(struct counts *c, void *arg)
 {
 	_cleanup_free_ char *key = key_of(&c->image);
-	struct images *s = arg;
-	struct image *image = NULL;
+	struct image **all = arg, *image = NULL; /* a hash */
 
 	counts_forget_who(c);
-	HASH_FIND_STR(s->all, key, image);
+	HASH_FIND_STR(*all, key, image);
 	if (!image) {
-		add_image(s, c, TAKE_PTR(key));
+		add_image(all, c, TAKE_PTR(key));
 		return;
 	}
 	counts_append(&image->c, c);
@@ -191,13 +186,12 @@ int chosen_images(const struct shares_source *from, const struct shares_choice *
 		  struct shares *out, int (*cb)(struct counts *c, void *arg), void *arg,
 		  struct error *e)
 {
-	struct images images = {0};
-	struct image *image, *next;
-	int r = chosen_each(from, c, out, keep, &images, e);
+	struct image *all = NULL, *image, *next;
+	int r = chosen_each(from, c, out, keep, &all, e);
 
-	HASH_SORT(images.all, by_samples);
-	HASH_ITER (hh, images.all, image, next) {
-		HASH_DELETE(hh, images.all, image);
+	HASH_SORT(all, by_samples);
+	HASH_ITER (hh, all, image, next) {
+		HASH_DELETE(hh, all, image);
 		if (r == 0) {
 			counts_sort(&image->c);
 			r = cb(&image->c, arg);
