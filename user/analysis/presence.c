@@ -21,72 +21,53 @@ struct ratio {
 	double num, den, variance;
 };
 
-/* What is added up; @visit_ns: the time per visit at 0 %, NaN if it is not known. */
-typedef double (*quantity)(const struct observation *o, double visit_ns);
+/* What is divided by what. */
+enum quotient {
+	VISIT,	 /* time per visit */
+	FLIGHT,	 /* under way on average */
+	DENSITY, /* samples per time that the program would have taken, where the line is faster */
+};
 
-static double duration(const struct observation *o, double visit_ns)
-{
-	(void)visit_ns;
-	return o->duration;
-}
-
-/* At the mean pace: what a visit takes can differ from phase to phase (analysis/speed.h,
- * analysis/drift.h). */
-static double paced(const struct observation *o, double visit_ns)
-{
-	(void)visit_ns;
-	return o->duration * o->scale;
-}
-
-static double passed(const struct observation *o, double visit_ns)
-{
-	(void)visit_ns;
-	return o->passed;
-}
-
-static double selected(const struct observation *o, double visit_ns)
-{
-	(void)visit_ns;
-	return o->selected_ns;
-}
-
-static double in_flight(const struct observation *o, double visit_ns)
-{
-	(void)visit_ns;
-	return o->flight * o->duration;
-}
-
-/* How long it would have taken without the virtual speedup. */
+/* How long it would have taken without the virtual speedup. @visit_ns: the time per visit at 0 %,
+ * NaN if it is not known. */
 static double original(const struct observation *o, double visit_ns)
 {
 	return o->key == 0 || isnan(visit_ns) ? o->duration : o->passed * visit_ns / o->scale;
 }
 
-/* Effects rest on the experiments that make the line faster, each with its weight. */
-static double faster_selected(const struct observation *o, double visit_ns)
+/* What an observation adds to the two sums. */
+static struct ratio term(const struct observation *o, enum quotient q, double visit_ns)
 {
-	return o->key ? o->weight * selected(o, visit_ns) : 0;
+	/* At the mean pace: what a visit takes can differ from phase to phase (analysis/speed.h,
+	 * analysis/drift.h). */
+	if (q == VISIT)
+		return (struct ratio){.num = o->duration * o->scale, .den = o->passed};
+	if (q == FLIGHT)
+		return (struct ratio){.num = o->flight * o->duration, .den = o->duration};
+	/* Effects rest on the experiments that make the line faster, each with its weight. */
+	if (!o->key)
+		return (struct ratio){0};
+	return (struct ratio){.num = o->weight * o->selected_ns,
+			      .den = o->weight * original(o, visit_ns)};
 }
 
-static double faster_original(const struct observation *o, double visit_ns)
-{
-	return o->key ? o->weight * original(o, visit_ns) : 0;
-}
-
-static struct ratio ratio_make(const struct observation *obs, size_t n, quantity num, quantity den,
+static struct ratio ratio_make(const struct observation *obs, size_t n, enum quotient q,
 			       double visit_ns)
 {
 	struct ratio r = {0, 0, NAN};
 	double residuals = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		r.num += num(&obs[i], visit_ns);
-		r.den += den(&obs[i], visit_ns);
+		struct ratio t = term(&obs[i], q, visit_ns);
+
+		r.num += t.num;
+		r.den += t.den;
 	}
 	if (n < 2 || !(r.num > 0) || !(r.den > 0))
 		return r;
 	for (size_t i = 0; i < n; i++) {
-		double e = num(&obs[i], visit_ns) - r.num / r.den * den(&obs[i], visit_ns);
+		struct ratio t = term(&obs[i], q, visit_ns);
+		double e = t.num - r.num / r.den * t.den;
 
 		residuals += e * e;
 	}
@@ -117,9 +98,9 @@ static struct own own_make(const struct point_context *ctx, const struct observa
 	size_t n_base;
 
 	line_baseline(ctx, obs, n, &base, &n_base);
-	own.visit = ratio_make(base, n_base, paced, passed, NAN);
-	own.flight = ratio_make(base, n_base, in_flight, duration, NAN);
-	own.density = ratio_make(obs, n, faster_selected, faster_original, value(&own.visit));
+	own.visit = ratio_make(base, n_base, VISIT, NAN);
+	own.flight = ratio_make(base, n_base, FLIGHT, NAN);
+	own.density = ratio_make(obs, n, DENSITY, value(&own.visit));
 	for (size_t i = 0; i < n; i++) {
 		double took = original(&obs[i], value(&own.visit));
 
@@ -192,7 +173,7 @@ void presence_find(const struct point_context *ctx, struct observation *obs,
 		   const struct line_place *places, size_t n_places, const struct run_presence *run,
 		   struct analysis_presence *ret)
 {
-	struct ratio flight = ratio_make(ctx->zeros, ctx->n_zeros, in_flight, duration, NAN);
+	struct ratio flight = ratio_make(ctx->zeros, ctx->n_zeros, FLIGHT, NAN);
 	_cleanup_free_ struct own *own = xcalloc(n_places + 1, sizeof(*own));
 	double run_ns = run->time_ns;
 

@@ -20,7 +20,7 @@
 /* Of the whole run, as far as it matters here. */
 struct run_presence {
 	double time_ns;	       /* T with the delays that were inserted; 0: not known */
-	const double *line_ns; /* for each line, execution that its samples in the whole run stand
+	double *line_ns;       /* for each line, execution that its samples in the whole run stand
 				  for; NaN: not known */
 };
 

@@ -91,13 +91,15 @@ static void describe_lines(const struct profile *p, const struct collection *c,
 /* The time that each line's samples in the run stand for. */
 static void find_times(const struct profile *p, const struct collection *c, struct run_info *run)
 {
-	run->presence = (struct run_presence){(double)p->runtime_ns, run->line_ns};
+	run->presence = (struct run_presence){
+		(double)p->runtime_ns, xcalloc(c->n_lines + 1, sizeof(*run->presence.line_ns))};
 	for (size_t i = 0; i < c->n_lines; i++) {
 		const struct profile_samples *s = profile_find_samples(p, c->lines[i]);
 
 		/* Waits are drawn from all that there were so far, not from those of a moment:
 		 * their experiments are everywhere. */
-		run->line_ns[i] = s && s->ns && !wait_of(c->lines[i], NULL) ? (double)s->ns : NAN;
+		run->presence.line_ns[i] =
+			s && s->ns && !wait_of(c->lines[i], NULL) ? (double)s->ns : NAN;
 	}
 }
 
@@ -286,7 +288,6 @@ void run_info_make(const struct profile *p, const struct collection *c, size_t n
 		   double elapsed_s, struct run_info *run)
 {
 	run->lines = xcalloc(c->n_lines + 1, sizeof(*run->lines));
-	run->line_ns = xcalloc(c->n_lines + 1, sizeof(*run->line_ns));
 	run->max_lines = n_points && MAX_LINES / n_points < MAX_LINES_PER_POINT
 				 ? MAX_LINES / n_points
 				 : MAX_LINES_PER_POINT;
@@ -304,5 +305,5 @@ void run_info_make(const struct profile *p, const struct collection *c, size_t n
 void run_info_free(struct run_info *run)
 {
 	free(run->lines);
-	free(run->line_ns);
+	free(run->presence.line_ns);
 }

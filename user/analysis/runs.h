@@ -17,8 +17,7 @@ struct line_info {
 /* What is known of all points' lines. */
 struct run_info {
 	struct line_info *lines;
-	double *line_ns; /* what presence.line_ns is */
-	struct run_presence presence;
+	struct run_presence presence; /* its list is owned */
 	size_t max_lines;	  /* of a point */
 	enum undecided undecided; /* of any point */
 	enum undecided held;	  /* what held says of the lines concerned */
