@@ -17,6 +17,7 @@
 #include "base/waits.h"
 
 #include <math.h>
+#include <string.h>
 
 /* Bound for hostile files. */
 #define MAX_POINTS 128
@@ -227,5 +228,15 @@ const struct analysis_point *analysis_visited(const struct analysis *a)
 	for (size_t i = 0; i < a->n_points; i++)
 		if (a->points[i].visits)
 			return &a->points[i];
+	return NULL;
+}
+
+const struct profile_point *analysis_point_in(const struct profile_run_experiment *x,
+					      const struct analysis_point *point)
+{
+	for (size_t i = 0; i < x->n_points; i++)
+		if (x->points[i].kind == point->kind && x->points[i].name &&
+		    strcmp(x->points[i].name, point->name) == 0)
+			return &x->points[i];
 	return NULL;
 }

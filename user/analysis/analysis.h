@@ -73,6 +73,8 @@ struct analysis_cell {
 #define ANALYSIS_CURVE_POINTS 4
 extern const double analysis_curve_speedups[ANALYSIS_CURVE_POINTS]; /* 0.25, 0.5, 0.75, 1 */
 
+#define ANALYSIS_UNKNOWN ((struct analysis_change){NAN, NAN, NAN})
+
 /* A curve through all of a line's effects: 0 at 0 %, straight, or straight with one knee. */
 struct analysis_curve {
 	/* 95 %; NaN: not known. Where the experiments at just this speedup say otherwise than the
@@ -251,6 +253,9 @@ void analyse(const struct profile *p, uint64_t seed, struct analysis *ret);
 void analysis_free(struct analysis *a);
 /* The first point with visits, or NULL. */
 const struct analysis_point *analysis_visited(const struct analysis *a);
+/* What an experiment says of a point. NULL: nothing. */
+const struct profile_point *analysis_point_in(const struct profile_run_experiment *x,
+					      const struct analysis_point *point);
 /* Has a line of the point a slope? */
 bool analysis_has_slopes(const struct analysis_point *p);
 /* Is it known what its intervals are made of, by how long they are? */

@@ -77,8 +77,8 @@ static void read_work(const struct profile_experiment *x, const struct profile_p
 	o->stretch = log(passed / (o->num[READ_TIMED] / o->den[READ_TIMED]));
 }
 
-static struct observation read_point(const struct profile_experiment *x,
-				     const struct profile_point *p)
+struct observation observation_read(const struct profile_experiment *x,
+				    const struct profile_point *p)
 {
 	struct observation o = {.work = NAN, .stretch = NAN, .scale = 1};
 	double speedup = x->speedup >= 0 && x->speedup <= 1 ? x->speedup : 0;
@@ -114,7 +114,7 @@ static struct observation read_point(const struct profile_experiment *x,
 static struct observation observe(const struct profile_experiment *x, uint64_t settled_period_ns,
 				  double usual_ns, const struct profile_point *p)
 {
-	struct observation o = read_point(x, p);
+	struct observation o = observation_read(x, p);
 	double weight = fidelity_weight(x, settled_period_ns);
 
 	o.sampling_ns = (double)x->period_ns;

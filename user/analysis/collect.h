@@ -80,6 +80,10 @@ size_t line_zeros(const struct observation *obs, size_t n);
 /* The key of an observation's cell: its last thousandth. */
 unsigned int line_cell_key(uint16_t key, unsigned int step);
 
+/* What an experiment says of one of its points, without what other experiments say of its weight.
+ */
+struct observation observation_read(const struct profile_experiment *x,
+				    const struct profile_point *p);
 /* The log of the mean time per visit, by @how; or, with @lengths, the mean of those of the middle
  * intervals' lengths. Not finite: unknown. */
 double observation_pace(const struct observation *o, bool lengths, enum reading how);

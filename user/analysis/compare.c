@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "analysis/compare.h"
 
+#include "analysis/collect.h"
 #include "analysis/fidelity.h"
-#include "analysis/histogram.h"
 #include "analysis/stats.h"
 #include "base/cleanup.h"
 #include "base/memory.h"
@@ -33,32 +33,15 @@ static bool time_of(const struct profile_run_experiment *x, uint64_t settled_per
 		    const struct analysis_point *point, double *ns, double *visits)
 {
 	double weight = fidelity_weight(&x->x, settled_period_ns);
+	const struct profile_point *p = analysis_point_in(x, point);
+	struct observation o;
 
-	for (size_t i = 0; i < x->n_points; i++) {
-		const struct profile_point *p = &x->points[i];
-
-		if (p->kind != point->kind || strcmp(p->name, point->name) != 0)
-			continue;
-		if (p->kind == PROFILE_THROUGHPUT) {
-			bool settled = x->x.settled_duration > 0;
-
-			*ns = (double)(settled ? x->x.settled_duration : x->x.duration);
-			*visits = (double)(settled ? p->settled_delta : p->delta);
-		} else if (p->latency) {
-			struct latency_mean m = latency_mean(p->latency, (double)x->x.duration);
-
-			*ns = m.num;
-			*visits = m.den;
-		} else {
-			/* Little's law. */
-			*ns = (double)p->difference * (double)x->x.duration;
-			*visits = (double)p->departures;
-		}
-		*ns *= weight;
-		*visits *= weight;
-		return *ns > 0 || *visits > 0;
-	}
-	return false;
+	if (!p)
+		return false;
+	o = observation_read(&x->x, p);
+	*ns = weight * o.num[READ_WHOLE];
+	*visits = weight * o.den[READ_WHOLE];
+	return *ns > 0 || *visits > 0;
 }
 
 /* Without experiments, from the windows in which slopes were measured. Returns how many. */
@@ -171,7 +154,7 @@ static struct analysis_change difference_of(struct analysis_change a, struct ana
 	       value = b.effect - a.effect;
 
 	if (isnan(value) || isnan(half))
-		return (struct analysis_change){NAN, NAN, NAN};
+		return ANALYSIS_UNKNOWN;
 	return (struct analysis_change){value, value - half, value + half};
 }
 
@@ -274,7 +257,7 @@ static void compare_lines(const struct profile *before, const struct profile *af
 		struct compare_line *l = &p->lines[i];
 
 		l->slope = p->slopes_only ? difference_of(l->before->slope, l->after->slope, factor)
-					  : (struct analysis_change){NAN, NAN, NAN};
+					  : ANALYSIS_UNKNOWN;
 		l->differs |= l->slope.low > 0 || l->slope.high < 0;
 		for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++) {
 			struct analysis_change d = difference_of(

@@ -203,17 +203,6 @@ void html_curve(const struct report *r, const struct html_scale *scale,
 	(void)fputs("</svg>\n", r->out);
 }
 
-/* What an experiment says of a point. NULL: nothing. */
-static const struct profile_point *point_in(const struct profile_run_experiment *x,
-					    const struct analysis_point *point)
-{
-	for (size_t i = 0; i < x->n_points; i++)
-		if (x->points[i].kind == point->kind && x->points[i].name &&
-		    !strcmp(x->points[i].name, point->name))
-			return &x->points[i];
-	return NULL;
-}
-
 static double bucket_ns(uint32_t bucket)
 {
 	return (double)histogram_low(bucket) + (double)histogram_width(bucket) / 2;
@@ -295,7 +284,7 @@ void html_rate(const struct report *r, const struct analysis_point *point)
 		return;
 	for (size_t i = 0; i < p->n_experiments; i++) {
 		const struct profile_run_experiment *x = &p->experiments[i];
-		const struct profile_point *seen = point_in(x, point);
+		const struct profile_point *seen = analysis_point_in(x, point);
 		size_t at;
 
 		if (x->run != run || !x->x.began || !seen || !x->x.elapsed)
@@ -334,7 +323,7 @@ static void add_latencies(const struct report *r, const struct analysis_point *p
 
 	for (size_t i = 0; i < r->p->n_experiments; i++) {
 		const struct profile_run_experiment *x = &r->p->experiments[i];
-		const struct profile_point *seen = point_in(x, point);
+		const struct profile_point *seen = analysis_point_in(x, point);
 
 		if (!seen || !seen->latency || fabs(x->x.speedup - speedup) > 0.0005 ||
 		    (speedup > 0 && strcmp(x->x.selected, line) != 0))
