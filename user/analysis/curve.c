@@ -177,6 +177,14 @@ static void conclude(const struct fit *f, size_t n, struct draws *d, struct anal
 	}
 }
 
+void curve_forget(struct analysis_curve *c)
+{
+	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
+		c->at[k] = ANALYSIS_UNKNOWN;
+	c->slope = c->slope_low = c->slope_high = c->slope_after = NAN;
+	c->knee = c->knee_low = c->knee_high = c->knee_effect = NAN;
+}
+
 void curve_make(const struct observation *obs, size_t n, enum reading how,
 		const struct curve_base *base, struct rng *rng, struct analysis_curve *ret)
 {
@@ -186,14 +194,7 @@ void curve_make(const struct observation *obs, size_t n, enum reading how,
 	struct fit f;
 	size_t made, n_bursts, most;
 
-	*ret = (struct analysis_curve){.knee = NAN,
-				       .knee_low = NAN,
-				       .knee_high = NAN,
-				       .knee_effect = NAN,
-				       .slope_after = NAN};
-	ret->slope = ret->slope_low = ret->slope_high = NAN;
-	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
-		ret->at[k].effect = ret->at[k].low = ret->at[k].high = NAN;
+	curve_forget(ret);
 	if (n < MIN_POINTS || !base->resampled || !(base->period > 0))
 		return;
 	made = make_points(obs, n, how, base, points);

@@ -262,8 +262,7 @@ static void widen(struct analysis_latency *l, struct analysis_allowance allow)
 	}
 }
 
-/* All effects on statistic @i; NaN leaves them out. */
-static void scale(struct analysis_latency *l, size_t i, double factor)
+void latency_scale(struct analysis_latency *l, size_t i, double factor)
 {
 	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
 		change_scale(&l->at[i][k], factor);
@@ -276,7 +275,7 @@ static void scale(struct analysis_latency *l, size_t i, double factor)
 static void scale_to_run(struct analysis_latency *l, double factor)
 {
 	for (size_t i = 0; factor != 1 && i < N_LATENCY_STATISTICS; i++)
-		scale(l, i, isnan(statistics[i].quantile) ? factor : NAN);
+		latency_scale(l, i, isnan(statistics[i].quantile) ? factor : NAN);
 }
 
 struct analysis_latency *latency_line(const struct observation *obs, size_t n, unsigned int step,
@@ -287,7 +286,7 @@ struct analysis_latency *latency_line(const struct observation *obs, size_t n, u
 
 	for (size_t i = 0; i < N_LATENCY_STATISTICS; i++)
 		for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
-			l->at[i][k] = (struct analysis_change){NAN, NAN, NAN};
+			l->at[i][k] = ANALYSIS_UNKNOWN;
 	for (size_t i = 0, len; i < n && l->n_cells < ANALYSIS_MAX_SPEEDUPS; i += len) {
 		unsigned int key = line_cell_key(obs[i].key, step);
 
@@ -301,7 +300,7 @@ struct analysis_latency *latency_line(const struct observation *obs, size_t n, u
 	for (size_t c = 0; c < l->n_cells; c++)
 		l->little &= little_agrees(l->cells[c].ns);
 	if (!l->little)
-		scale(l, LATENCY_LITTLE, NAN);
+		latency_scale(l, LATENCY_LITTLE, NAN);
 	scale_to_run(l, allow.presence.factor);
 	widen(l, allow);
 	return l;

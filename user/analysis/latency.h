@@ -37,6 +37,9 @@ struct analysis_latency *latency_line(const struct observation *obs, size_t n, u
 				      const struct latency_base *base,
 				      struct analysis_allowance allow, struct rng *rng);
 
+/* Multiplies all effects on statistic @i; NaN: they are not known then. */
+void latency_scale(struct analysis_latency *l, size_t i, double factor);
+
 /* What is known of the point itself, from all of its experiments @obs and its baseline. The
  * caller's (free). */
 struct analysis_intervals *latency_point(const struct observation *obs, size_t n,

@@ -32,17 +32,9 @@ static struct analysis_change curve_at(const struct analysis_line *line, double 
 		if (c->knee > from && c->knee < to) {
 			double half = (after.high - after.low) / 2;
 
-			if (speedup <= c->knee) {
-				after = (struct analysis_change){c->knee_effect,
-								 c->knee_effect - half,
-								 c->knee_effect + half};
-				to = c->knee;
-			} else {
-				before = (struct analysis_change){c->knee_effect,
-								  c->knee_effect - half,
-								  c->knee_effect + half};
-				from = c->knee;
-			}
+			*(speedup <= c->knee ? &after : &before) = (struct analysis_change){
+				c->knee_effect, c->knee_effect - half, c->knee_effect + half};
+			*(speedup <= c->knee ? &to : &from) = c->knee;
 		}
 		if (speedup <= to + 1e-9) {
 			share = (speedup - from) / (to - from);
@@ -54,7 +46,7 @@ static struct analysis_change curve_at(const struct analysis_line *line, double 
 		before = after;
 		from = to;
 	}
-	return (struct analysis_change){NAN, NAN, NAN};
+	return ANALYSIS_UNKNOWN;
 }
 
 static bool is_called(const char *selected, const char *name)

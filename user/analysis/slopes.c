@@ -9,6 +9,7 @@
  * same ratio, of the chains from their begins to their ends. */
 #include "analysis/slopes.h"
 
+#include "analysis/curve.h"
 #include "analysis/stats.h"
 #include "base/array.h"
 #include "base/cleanup.h"
@@ -128,7 +129,7 @@ static struct analysis_change slope_of(const struct profile *p, const struct par
 		records++;
 	}
 	if (!(length > 0))
-		return (struct analysis_change){NAN, NAN, NAN};
+		return ANALYSIS_UNKNOWN;
 	for (size_t i = 0; i < n; i++) {
 		const struct profile_slopes *s = &p->slopes[parts[i].record];
 		double off = (parts[i].ns - sum / length * length_of(s)) / unit_of(s);
@@ -147,7 +148,7 @@ static struct analysis_change slope_of(const struct profile *p, const struct par
 
 static void forget_slopes(struct analysis_line *l)
 {
-	l->slope = (struct analysis_change){NAN, NAN, NAN};
+	l->slope = ANALYSIS_UNKNOWN;
 	for (size_t i = 0; i < PROFILE_CLASSES; i++)
 		l->in_class[i] = l->slope;
 }
@@ -182,16 +183,7 @@ static struct analysis_line *add_line(const struct profile *p, struct analysis_p
 		.allow = {.share = NAN, .presence = {.share = 1, .factor = 1}},
 	};
 	forget_slopes(l);
-	l->curve = (struct analysis_curve){.slope = NAN,
-					   .slope_low = NAN,
-					   .slope_high = NAN,
-					   .knee = NAN,
-					   .knee_low = NAN,
-					   .knee_high = NAN,
-					   .knee_effect = NAN,
-					   .slope_after = NAN};
-	for (size_t i = 0; i < ANALYSIS_CURVE_POINTS; i++)
-		l->curve.at[i] = (struct analysis_change){NAN, NAN, NAN};
+	curve_forget(&l->curve);
 	return l;
 }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "analysis/verdict.h"
 
+#include "analysis/curve.h"
 #include "analysis/fidelity.h"
+#include "analysis/latency.h"
 #include "analysis/stats.h"
 #include "base/cleanup.h"
 #include "base/memory.h"
@@ -105,7 +107,7 @@ struct analysis_change analysis_shown(const struct analysis_line *line, size_t i
 	if (isfinite(c->at[i].low) && (measured || cell))
 		return c->at[i];
 	return cell ? (struct analysis_change){cell->effect, cell->low, cell->high}
-		    : (struct analysis_change){NAN, NAN, NAN};
+		    : ANALYSIS_UNKNOWN;
 }
 
 /* Shown as effect +- half of the interval's width: both that and the interval itself leave out 0.
@@ -270,27 +272,16 @@ static int by_worth(const void *a, const void *b)
 	return x->experiments < y->experiments ? 1 : x->experiments > y->experiments ? -1 : 0;
 }
 
-static void forget(struct analysis_change *changes, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		changes[i] = (struct analysis_change){NAN, NAN, NAN};
-}
-
 /* What is known to be wrong is not told as if it were right. */
 static void forget_effects(struct analysis_line *line)
 {
-	struct analysis_curve *c = &line->curve;
+	struct analysis_latency *l = line->latency;
 
 	for (size_t i = 0; i < line->n_cells; i++)
 		line->cells[i].effect = line->cells[i].low = line->cells[i].high = NAN;
-	forget(c->at, ANALYSIS_CURVE_POINTS);
-	c->slope = c->slope_low = c->slope_high = c->slope_after = NAN;
-	c->knee = c->knee_low = c->knee_high = c->knee_effect = NAN;
-	for (size_t k = 0; line->latency && k < N_LATENCY_STATISTICS; k++) {
-		forget(line->latency->at[k], ANALYSIS_CURVE_POINTS);
-		for (size_t i = 0; i < line->latency->n_cells; i++)
-			forget(&line->latency->cells[i].change[k], 1);
-	}
+	curve_forget(&line->curve);
+	for (size_t k = 0; l && k < N_LATENCY_STATISTICS; k++)
+		latency_scale(l, k, NAN);
 	line->best_effect = line->best_speedup = NAN;
 }
 
