@@ -39,8 +39,7 @@ unsigned long source_line_number(const char *location, size_t *ret_file)
 	return strtoul(digits, NULL, 10);
 }
 
-/* What can be read of @fd, up to FILE_TEXT_MAX. NULL: nothing, or more. */
-static char *read_all(int fd, size_t *ret)
+char *source_read(int fd, size_t *ret)
 {
 	char *bytes;
 	struct stat st;
@@ -48,7 +47,7 @@ static char *read_all(int fd, size_t *ret)
 
 	if (fstat(fd, &st) || st.st_size <= 0 || (unsigned long)st.st_size > FILE_TEXT_MAX)
 		return NULL;
-	bytes = xcalloc(1, (size_t)st.st_size);
+	bytes = xcalloc(1, (size_t)st.st_size + 1);
 	for (ssize_t got; n < (size_t)st.st_size; n += (size_t)got) {
 		got = read(fd, bytes + n, (size_t)st.st_size - n);
 		if (got <= 0)
@@ -69,7 +68,7 @@ static void load(struct text *t, const char *name, source_opener open, const str
 	/* One that is relative would be looked for wherever we are. */
 	fd = *name == '/' ? open(name, as) : -1;
 	if (fd >= 0)
-		t->bytes = read_all(fd, &t->size);
+		t->bytes = source_read(fd, &t->size);
 }
 
 /* The lines around @line, each as "NUMBER\tTEXT\n". NULL: the file is not as long. */

@@ -15,7 +15,11 @@ typedef int (*source_opener)(const char *path, const struct file_rights *as);
  * Files that cannot be read, or are too large, are passed over. */
 void profile_take_sources(struct profile *p, source_opener open, const struct file_rights *as);
 
-/* One line of it. */
+/* The text of a file, with a zero behind its *ret bytes, the caller's (free). NULL: there is none,
+ * or more than FILE_TEXT_MAX. */
+char *source_read(int fd, size_t *ret);
+
+/* One line of profile_samples.source. */
 struct source_line {
 	unsigned long number;
 	const char *text; /* @length bytes */

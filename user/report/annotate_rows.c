@@ -12,8 +12,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define MOST_WORTH 3 /* lines that the notes speak of */
 #define WORTH_AT 1   /* of analysis_curve_speedups */
@@ -32,19 +30,9 @@ void annotate_rows_end(struct annotate_rows *x)
 static char *read_source(const char *path)
 {
 	_cleanup_opener_ int fd = *path == '/' ? opener_open(path, file_rights_reader()) : -1;
-	struct stat st;
-	char *text;
-	ssize_t n;
+	size_t n;
 
-	if (fd < 0 || fstat(fd, &st) < 0 || (unsigned long)st.st_size > FILE_TEXT_MAX)
-		return NULL;
-	text = xcalloc((size_t)st.st_size + 1, 1);
-	n = read(fd, text, (size_t)st.st_size);
-	if (n < 0) {
-		free(text);
-		return NULL;
-	}
-	return text;
+	return fd < 0 ? NULL : source_read(fd, &n);
 }
 
 /* The text of a line, the caller's; NULL: it is not known. */
