@@ -76,21 +76,20 @@ bool intervals_missing(const struct report *r)
 /* One reason a line; returns whether it applied. */
 static bool no_samples(const struct report *r)
 {
-	uint64_t in = r->h->samples_in_scope, out = r->h->samples_out_of_scope, seen = in + out;
+	uint64_t in = r->h->samples_in_scope, out = r->h->samples_out_of_scope;
 
 	if (r->p->n_samples || in)
 		return false;
-	if (out) {
+	if (out)
 		note(r, NOTE_REASON,
 		     "No sample fell into the scope; all %" PRIu64
 		     " fell outside it. The scope is the program's own sources unless --source and "
 		     "--binary say otherwise: widen it with --binary '*' or --source GLOB.",
-		     seen);
-		return true;
-	}
-	note(r, NOTE_REASON,
-	     "There are no samples: the program hardly ran on a CPU. A causal profile speeds up "
-	     "code that runs; a program that only waits has none.");
+		     out);
+	else
+		note(r, NOTE_REASON,
+		     "There are no samples: the program hardly ran on a CPU. A causal profile "
+		     "speeds up code that runs; a program that only waits has none.");
 	return true;
 }
 
@@ -101,7 +100,7 @@ static bool no_lines(const struct report *r)
 	if (!name &&
 	    !(r->h->samples_without_line && r->h->samples_without_line >= r->h->samples_in_scope))
 		return false;
-	if (!name) {
+	if (!name)
 		note(r, NOTE_REASON,
 		     "%" PRIu64 " of %" PRIu64
 		     " samples in scope belong to no line or function of it: they fell into code "
@@ -109,19 +108,17 @@ static bool no_lines(const struct report *r)
 		     "library's, the language's or the system's sources. These are tried with "
 		     "--source '*'.",
 		     r->h->samples_without_line, r->h->samples_in_scope);
-		return true;
-	}
-	if (r->h->by_function) {
+	else if (r->h->by_function)
 		note(r, NOTE_REASON,
 		     "%s has no function symbols: %" PRIu64 " of %" PRIu64
 		     " samples in scope belong to no function. Do not strip it.",
 		     name, r->h->samples_without_line, r->h->samples_in_scope);
-		return true;
-	}
-	note(r, NOTE_REASON,
-	     "%s has no debug information: %" PRIu64 " of %" PRIu64
-	     " samples in scope belong to no line. Build with -g, or use --granularity function.",
-	     name, r->h->samples_without_line, r->h->samples_in_scope);
+	else
+		note(r, NOTE_REASON,
+		     "%s has no debug information: %" PRIu64 " of %" PRIu64
+		     " samples in scope belong to no line. Build with -g, or use --granularity "
+		     "function.",
+		     name, r->h->samples_without_line, r->h->samples_in_scope);
 	return true;
 }
 
