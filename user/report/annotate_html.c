@@ -30,19 +30,16 @@ static void put_line(struct page *g, uint32_t i)
 
 	if (!annotate_line_begins(&g->x, i, &l))
 		return;
-	(void)fprintf(g->x.r.out, "<tr class=source><th colspan=%d><span class=dim>", COLUMNS);
-	html_text(&g->x.r, l.name);
-	(void)fputs("</span> ", g->x.r.out);
-	html_text(&g->x.r, l.text);
+	(void)fprintf(g->x.r.out, "<tr class=source><th colspan=%d>", COLUMNS);
+	html_put(&g->x.r, "<span class=dim>%s</span> %s", l.name, l.text);
 	if (!l.effect)
 		return;
 	worth = annotate_worth(&g->x, l.effect);
-	(void)fprintf(g->x.r.out, "<div class=\"v-%s\">",
-		      l.effect->verdict == VERDICT_HELPS   ? "helps"
-		      : l.effect->verdict == VERDICT_HURTS ? "hurts"
-							   : "undecided");
-	html_text(&g->x.r, worth);
-	(void)fputs("</div>", g->x.r.out);
+	html_put(&g->x.r, "<div class=\"v-%s\">%s</div>",
+		 l.effect->verdict == VERDICT_HELPS   ? "helps"
+		 : l.effect->verdict == VERDICT_HURTS ? "hurts"
+						      : "undecided",
+		 worth);
 }
 
 static void put_samples(const struct page *g, double samples)
@@ -113,10 +110,7 @@ static void put_head(struct page *g)
 	_cleanup_free_ char *name = annotate_function(&g->x);
 
 	html_begin(&g->x.r, name);
-	(void)fputs("<header>\n<h1>", g->x.r.out);
-	html_text(&g->x.r, name);
-	(void)fputs("</h1>\n<p class=dim>", g->x.r.out);
-	html_text(&g->x.r, p->of->image);
+	html_put(&g->x.r, "<header>\n<h1>%s</h1>\n<p class=dim>%s", name, p->of->image);
 	(void)fprintf(g->x.r.out, " &middot; %" PRIu64 " of %" PRIu64 " samples (%.1f %%) of ",
 		      p->of->samples, p->of->total,
 		      100 * (double)p->of->samples / (double)p->of->total);

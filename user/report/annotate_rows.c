@@ -188,15 +188,24 @@ static bool is_known(struct analysis_change c, enum verdict v)
 	return isfinite(c.effect);
 }
 
-char *annotate_worth(const struct annotate_rows *x, const struct analysis_line *l)
+/* At how many per cent what is known of the line's effect; false: nothing is. */
+static bool worth_at(const struct annotate_rows *x, const struct analysis_line *l,
+		     double *ret_percent, char effect[NUMBER_ROOM])
 {
 	struct analysis_change c;
+	bool known = text_told(l, WORTH_AT, is_known, ret_percent, &c);
+
+	text_effect(&x->r, c, effect);
+	return known;
+}
+
+char *annotate_worth(const struct annotate_rows *x, const struct analysis_line *l)
+{
 	char effect[NUMBER_ROOM];
 	double percent;
 
-	if (!text_told(l, WORTH_AT, is_known, &percent, &c))
+	if (!worth_at(x, l, &percent, effect))
 		return xasprintf("worth is not known (%s)", verdict_name(l->verdict));
-	text_effect(&x->r, c.effect, c.low, c.high, effect);
 	return xasprintf("worth %s %% if %.0f %% faster (%s)", effect, percent,
 			 verdict_name(l->verdict));
 }
@@ -204,14 +213,12 @@ char *annotate_worth(const struct annotate_rows *x, const struct analysis_line *
 /* The same of what, and with all that the curve says. */
 static char *worth_long(const struct annotate_rows *x, const struct analysis_line *l)
 {
-	struct analysis_change c;
 	_cleanup_free_ char *verdict = text_verdict_long(l);
 	char effect[NUMBER_ROOM];
 	double percent;
 
-	if (!text_told(l, WORTH_AT, is_known, &percent, &c))
+	if (!worth_at(x, l, &percent, effect))
 		return xasprintf("worth an amount that is not known (%s)", verdict);
-	text_effect(&x->r, c.effect, c.low, c.high, effect);
 	return xasprintf("worth %s %% of the %s of %s if it is %.0f %% faster (%s)", effect,
 			 x->p->point->kind == PROFILE_LATENCY ? "latency" : "time per visit",
 			 x->p->point->name, percent, verdict);

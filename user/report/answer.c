@@ -14,6 +14,11 @@
 #define NAME_COLUMNS 200
 #define NOTHING_PAUSED "Nothing was paused: how far more speed helps, experiments say."
 
+const char *point_kind_name(enum profile_point_kind kind)
+{
+	return kind == PROFILE_LATENCY ? "latency" : "throughput";
+}
+
 const char *what_shrinks(const struct analysis_point *point)
 {
 	return point->kind == PROFILE_LATENCY ? "mean latency" : "time per visit";

@@ -55,18 +55,11 @@ const struct analysis_line **class_lines(const struct analysis_point *point, siz
 static void add_row(const struct report *r, struct libscols_table *tb,
 		    const struct analysis_line *line)
 {
-	size_t room = (size_t)r->table_width / 3;
-	_cleanup_free_ char *name = text_line_name(r, line->selected, room < 20 ? 20 : room);
 	struct libscols_line *row = text_row(tb);
 
-	text_cell(row, 0, name);
-	for (size_t i = 0; i < PROFILE_CLASSES; i++) {
-		const struct analysis_change *c = &line->in_class[i];
-		char text[NUMBER_ROOM];
-
-		text_effect(r, c->effect, c->low, c->high, text);
-		text_cell(row, 1 + i, text);
-	}
+	text_line_cell(r, row, line->selected);
+	for (size_t i = 0; i < PROFILE_CLASSES; i++)
+		text_change_cell(r, row, 1 + i, line->in_class[i]);
 }
 
 static void add_lengths(struct libscols_table *tb, const struct analysis_point *point)

@@ -126,15 +126,12 @@ static void add_row(const struct report *r, struct libscols_table *tb,
 	_cleanup_free_ char *name = line_words(r, l, (size_t)r->table_width / 3),
 			    *function =
 				    text_clean(r, l->after->function ? l->after->function : "-");
-	char text[NUMBER_ROOM];
 
 	text_cell(row, 0, name);
 	text_cell(row, 1, function);
 	cells_of(p, l, cells);
-	for (size_t i = 0; i < CELLS; i++) {
-		text_effect(r, cells[i].effect, cells[i].low, cells[i].high, text);
-		text_cell(row, 2 + i, text);
-	}
+	for (size_t i = 0; i < CELLS; i++)
+		text_change_cell(r, row, 2 + i, cells[i]);
 	text_cell(row, 5, difference_words(p, l));
 }
 
@@ -186,37 +183,31 @@ void diff_print(FILE *out, const struct diff *d, int width)
 	}
 }
 
-static void add_effects(struct json_object *list, const struct compare_line *l, size_t k)
+static void add_changes(struct json_object *o, struct analysis_change before,
+			struct analysis_change after, struct analysis_change difference)
 {
-	struct json_object *o = json_append_new(list);
-
-	json_add_number(o, "speedup", analysis_curve_speedups[k]);
-	json_add_change(o, "before", analysis_shown(l->before, k));
-	json_add_change(o, "after", analysis_shown(l->after, k));
-	json_add_change(o, "difference", l->difference[k]);
-}
-
-static struct json_object *slopes_of(const struct compare_line *l)
-{
-	struct json_object *o = json_new();
-
-	json_add_change(o, "before", l->before->slope);
-	json_add_change(o, "after", l->after->slope);
-	json_add_change(o, "difference", l->slope);
-	return o;
+	json_add_change(o, "before", before);
+	json_add_change(o, "after", after);
+	json_add_change(o, "difference", difference);
 }
 
 static void add_line(struct json_object *lines, const struct compare_line *l)
 {
-	struct json_object *o = json_append_new(lines), *at;
+	struct json_object *o = json_append_new(lines), *slope = json_new(), *at;
 
 	json_add_string(o, "before", l->before->selected);
 	json_add_string(o, "after", l->after->selected);
 	json_add_bool(o, "differs", l->differs);
-	json_add(o, "slope", slopes_of(l));
+	json_add(o, "slope", slope);
+	add_changes(slope, l->before->slope, l->after->slope, l->slope);
 	at = json_add_array(o, "at");
-	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
-		add_effects(at, l, k);
+	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++) {
+		struct json_object *x = json_append_new(at);
+
+		json_add_number(x, "speedup", analysis_curve_speedups[k]);
+		add_changes(x, analysis_shown(l->before, k), analysis_shown(l->after, k),
+			    l->difference[k]);
+	}
 }
 
 static struct json_object *promise_of(const struct diff *d, const struct compare_point *p)
@@ -242,7 +233,7 @@ static void add_point(struct json_object *points, const struct diff *d,
 
 	utf8_make_printable(gain, true);
 	json_add_string(o, "name", p->after->name);
-	json_add_string(o, "kind", p->after->kind == PROFILE_LATENCY ? "latency" : "throughput");
+	json_add_string(o, "kind", point_kind_name(p->after->kind));
 	json_add_number(o, "before_ns", p->before_ns);
 	json_add_number(o, "after_ns", p->after_ns);
 	json_add_change(o, "gain", p->gain);
@@ -270,19 +261,13 @@ static void put_row(const struct report *r, const struct compare_point *p, size_
 	const struct compare_line *l = &p->lines[i];
 	struct analysis_change cells[CELLS];
 	_cleanup_free_ char *name = line_words(r, l, SIZE_MAX);
-	char effect[NUMBER_ROOM];
 
 	cells_of(p, l, cells);
 	(void)fprintf(r->out, "<tr data-v=\"%s\"><td class=n>%zu<td class=name>",
 		      difference_words(p, l), i + 1);
-	html_text(r, name);
-	(void)fputs("<td class=name>", r->out);
-	html_text(r, l->after->function ? l->after->function : "-");
-	for (size_t k = 0; k < CELLS; k++) {
-		text_effect(r, cells[k].effect, cells[k].low, cells[k].high, effect);
-		(void)fputs("<td class=n>", r->out);
-		html_text(r, effect);
-	}
+	html_put(r, "%s<td class=name>%s", name, l->after->function ? l->after->function : "-");
+	for (size_t k = 0; k < CELLS; k++)
+		html_effect(r, cells[k]);
 	(void)fprintf(r->out, "<td>%s\n", difference_words(p, l));
 }
 
@@ -297,24 +282,20 @@ int diff_html(FILE *out, const struct diff *d)
 		_cleanup_free_ char *gain = gain_words(p),
 				    *promise = d->changed ? promise_words(d, p) : NULL;
 
-		(void)fputs("<section>\n<p class=answer>", out);
-		html_text(&r, gain);
-		if (promise) {
-			(void)fputc(' ', out);
-			html_text(&r, promise);
-		}
+		html_put(&r, "<section>\n<p class=answer>%s", gain);
+		if (promise)
+			html_put(&r, " %s", promise);
 		if (!p->n_lines) {
 			(void)fputs("</section>\n", out);
 			continue;
 		}
-		(void)fputs("\n<div class=scroll><table class=lines><caption>", out);
-		(void)fputs(table_words(p), out);
-		(void)fputs("</caption>\n<thead><tr><th scope=col class=n>#<th scope=col>line<th "
-			    "scope=col>function<th scope=col class=n>before<th "
-			    "scope=col "
-			    "class=n>after<th scope=col class=n>difference<th "
-			    "scope=col>verdict</thead>\n<tbody>\n",
-			    out);
+		html_put(&r,
+			 "\n<div class=scroll><table class=lines><caption>%s"
+			 "</caption>\n<thead><tr><th scope=col class=n>#<th scope=col>line<th "
+			 "scope=col>function<th scope=col class=n>before<th "
+			 "scope=col class=n>after<th scope=col class=n>difference<th "
+			 "scope=col>verdict</thead>\n<tbody>\n",
+			 table_words(p));
 		for (size_t j = 0; j < p->n_lines; j++)
 			put_row(&r, p, j);
 		(void)fputs("</tbody></table></div>\n</section>\n", out);

@@ -22,7 +22,8 @@ static void add_name(const char **names, size_t *n, const char *name)
 	names[(*n)++] = name;
 }
 
-bool point_was_seen(const struct analysis_point *p)
+/* Was anything seen of the point? A latency point may have had begins or ends that do not match. */
+static bool point_was_seen(const struct analysis_point *p)
 {
 	const struct analysis_intervals *in = p->intervals;
 

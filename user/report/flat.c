@@ -20,11 +20,11 @@ static void csv_percent(const struct report *r, double share)
 		(void)fputc(',', r->out);
 }
 
-static void csv_change(const struct report *r, const struct analysis_change *c)
+static void csv_change(const struct report *r, struct analysis_change c)
 {
-	csv_percent(r, c->effect);
-	csv_percent(r, c->low);
-	csv_percent(r, c->high);
+	csv_percent(r, c.effect);
+	csv_percent(r, c.low);
+	csv_percent(r, c.high);
 }
 
 int report_csv(FILE *out, const struct profile *p, const struct analysis *a)
@@ -46,25 +46,20 @@ int report_csv(FILE *out, const struct profile *p, const struct analysis *a)
 			const struct analysis_line *line = &a->points[i].lines[j];
 
 			text_csv(&r, a->points[i].name);
-			(void)fprintf(out, ",%s,",
-				      a->points[i].kind == PROFILE_LATENCY ? "latency"
-									   : "throughput");
+			(void)fprintf(out, ",%s,", point_kind_name(a->points[i].kind));
 			text_csv(&r, line->selected);
 			(void)fputc(',', out);
 			text_csv(&r, line->function ? line->function : "");
 			csv_percent(&r, line->share);
-			for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++) {
-				struct analysis_change c = analysis_shown(line, k);
-
-				csv_change(&r, &c);
-			}
+			for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
+				csv_change(&r, analysis_shown(line, k));
 			text_verdict(line, a->points[i].speed.spins, verdict);
 			(void)fputc(',', out);
 			text_csv(&r, verdict);
 			(void)fprintf(out, ",%zu", line->experiments);
-			csv_change(&r, &line->slope);
+			csv_change(&r, line->slope);
 			for (size_t k = 0; k < PROFILE_CLASSES; k++)
-				csv_change(&r, &line->in_class[k]);
+				csv_change(&r, line->in_class[k]);
 			(void)fputc('\n', out);
 		}
 	return fflush(out) ? -errno : 0;
@@ -86,11 +81,11 @@ static void markdown_text(const struct report *r, const char *s)
 	}
 }
 
-static void markdown_change(const struct report *r, const struct analysis_change *c)
+static void markdown_change(const struct report *r, struct analysis_change c)
 {
 	char text[NUMBER_ROOM];
 
-	text_effect(r, c->effect, c->low, c->high, text);
+	text_effect(r, c, text);
 	(void)fputs(" | ", r->out);
 	markdown_text(r, text);
 }
@@ -105,17 +100,12 @@ static void markdown_row(const struct report *r, const struct analysis_point *po
 	markdown_text(r, name);
 	(void)fputs(" | ", r->out);
 	markdown_text(r, line->function ? line->function : "-");
-	if (isfinite(line->share))
-		(void)fprintf(r->out, " | %.1f %%", 100 * line->share);
-	else
-		(void)fputs(" | -", r->out);
+	text_share(line->share, text);
+	(void)fprintf(r->out, " | %s", text);
 	if (analysis_has_slopes(point))
-		markdown_change(r, &line->slope);
-	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++) {
-		struct analysis_change c = analysis_shown(line, k);
-
-		markdown_change(r, &c);
-	}
+		markdown_change(r, line->slope);
+	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
+		markdown_change(r, analysis_shown(line, k));
 	text_verdict(line, point->speed.spins, text);
 	(void)fputs(" | ", r->out);
 	markdown_text(r, text);
@@ -145,7 +135,7 @@ static void markdown_classes(const struct report *r, const struct analysis_point
 		(void)fputs("| ", r->out);
 		markdown_text(r, name);
 		for (size_t k = 0; k < PROFILE_CLASSES; k++)
-			markdown_change(r, &lines[i]->in_class[k]);
+			markdown_change(r, lines[i]->in_class[k]);
 		(void)fputs(" |\n", r->out);
 	}
 	(void)fputc('\n', r->out);
@@ -186,7 +176,7 @@ static void markdown_point(const struct report *r, const struct analysis_point *
 	(void)fprintf(r->out,
 		      "\nBy how many %% the %s shrinks if the line runs that much faster, with 95 "
 		      "%% intervals.\n\n",
-		      latency ? "mean latency" : "time per visit");
+		      what_shrinks(point));
 	if (analysis_has_classes(point))
 		markdown_classes(r, point);
 	table_notes(r, point);

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdarg.h>
 #include <string.h>
 #include <time.h>
 
@@ -37,6 +38,27 @@ void html_text(const struct report *r, const char *s)
 		default:
 			(void)fputc(*c, r->out);
 		}
+}
+
+void html_put(const struct report *r, const char *markup, ...)
+{
+	va_list texts;
+
+	va_start(texts, markup);
+	for (const char *s; (s = strstr(markup, "%s")); markup = s + 2) {
+		(void)fwrite(markup, 1, (size_t)(s - markup), r->out);
+		html_text(r, va_arg(texts, const char *));
+	}
+	va_end(texts);
+	(void)fputs(markup, r->out);
+}
+
+void html_effect(const struct report *r, struct analysis_change c)
+{
+	char text[NUMBER_ROOM];
+
+	text_effect(r, c, text);
+	html_put(r, "<td class=n>%s", text);
 }
 
 void html_line_name(const struct report *r, const char *selected)
@@ -100,30 +122,23 @@ static void put_head(const struct report *r)
 	const struct profile_startup *s = p->n_runs ? &p->runs[0] : NULL;
 	char text[NUMBER_ROOM];
 
-	(void)fputs("<header>\n<h1>", r->out);
-	html_text(r, s && s->command ? s->command : "A causal profile");
-	(void)fputs("</h1>\n<p class=dim>", r->out);
+	html_put(r, "<header>\n<h1>%s</h1>\n<p class=dim>",
+		 s && s->command ? s->command : "A causal profile");
 	if (s)
 		put_time(r, s->time);
 	text_duration(r->a->elapsed_ns, text);
 	(void)fprintf(r->out, "%zu experiments, %s, in %zu run%s", p->n_experiments, text,
 		      p->n_runs, p->n_runs == 1 ? "" : "s");
-	if (s && s->host) {
-		(void)fputs(" &middot; on ", r->out);
-		html_text(r, s->host);
-	}
+	if (s && s->host)
+		html_put(r, " &middot; on %s", s->host);
 	if (s && s->cpus)
 		(void)fprintf(r->out, " with %.0f CPU%s", (double)s->cpus, s->cpus == 1 ? "" : "s");
-	if (s && s->kernel) {
-		(void)fputs(", Linux ", r->out);
-		html_text(r, s->kernel);
-	}
+	if (s && s->kernel)
+		html_put(r, ", Linux %s", s->kernel);
 	if (r->directory.n) {
 		_cleanup_free_ char *directory = xstrndup(r->directory.name, r->directory.n);
 
-		(void)fputs("<br>Files are under <code>", r->out);
-		html_text(r, directory);
-		(void)fputs("</code>", r->out);
+		html_put(r, "<br>Files are under <code>%s</code>", directory);
 	}
 	(void)fputs("\n</header>\n", r->out);
 }
@@ -133,9 +148,7 @@ static void put_light(const struct report *r)
 	_cleanup_free_ char *words = NULL;
 	enum light light = fidelity_light(r->a, r->p->n_experiments, &words);
 
-	(void)fprintf(r->out, "<p class=\"light %s\">Fidelity: ", light_name(light));
-	html_text(r, words);
-	(void)fputc('\n', r->out);
+	html_put(r, "<p class=\"light %s\">Fidelity: %s\n", light_name(light), words);
 }
 
 static void put_books(const struct report *r)
@@ -194,18 +207,10 @@ static void put_help(const struct report *r)
 	(void)fputs("</div>\n</details>\n", r->out);
 }
 
-static void put_answer(const struct report *r, const struct analysis_point *point)
-{
-	_cleanup_free_ char *text = answer(r, point);
-
-	(void)fputs("<p class=answer>", r->out);
-	html_text(r, text);
-	(void)fputc('\n', r->out);
-}
-
 static void put_point(const struct report *r, size_t at)
 {
 	const struct analysis_point *point = &r->a->points[at];
+	_cleanup_free_ char *said = answer(r, point);
 
 	(void)fprintf(r->out, "<section id=p%zu>\n<h2>%s point <span class=name>", at,
 		      point->kind == PROFILE_LATENCY ? "Latency" : "Progress");
@@ -214,7 +219,7 @@ static void put_point(const struct report *r, size_t at)
 		      point->kind == PROFILE_THROUGHPUT		       ? "visits"
 		      : point->intervals || !analysis_was_tried(point) ? "intervals"
 								       : "departures");
-	put_answer(r, point);
+	html_put(r, "<p class=answer>%s\n", said);
 	if (analysis_was_tried(point) || analysis_has_slopes(point))
 		html_lines(r, at);
 	if (analysis_has_classes(point))

@@ -11,7 +11,12 @@ void html_end(const struct report *r);
 /* Writes @s, which others chose, so that it is text and nothing else: as text_clean makes it, and
  * with &, <, >, " and ' as character references. */
 void html_text(const struct report *r, const char *s);
-/* The same of a line's name, without the directory that all lines share. */
+/* Writes markup in which each %s is a place of such a text. Other conversions are not known. */
+void html_put(const struct report *r, const char *markup, ...)
+	__attribute__((format(printf, 2, 3)));
+/* A cell of a table, as text_effect. */
+void html_effect(const struct report *r, struct analysis_change c);
+/* The name of a line, without the directory that all lines share. */
 void html_line_name(const struct report *r, const char *selected);
 /* The notes that were collected, which are none afterwards. */
 void html_notes(const struct report *r);

@@ -5,21 +5,11 @@
 #include "base/cleanup.h"
 #include "base/memory.h"
 #include "profile/source_text.h"
-#include "report/inlined.h"
 
 #include <math.h>
 #include <string.h>
 
 #define MAX_COPIES 5 /* inlined ones that are told of a line */
-
-static void put_effect(const struct report *r, struct analysis_change c)
-{
-	char text[NUMBER_ROOM];
-
-	text_effect(r, c.effect, c.low, c.high, text);
-	(void)fputs("<td class=n>", r->out);
-	html_text(r, text);
-}
 
 static void put_row(const struct report *r, size_t at, size_t i)
 {
@@ -32,16 +22,13 @@ static void put_row(const struct report *r, size_t at, size_t i)
 		      "href=#p%zul%zu>",
 		      verdict_name(line->verdict), at, i, i + 1, at, i);
 	html_line_name(r, line->selected);
-	(void)fputs("</a><td class=name>", r->out);
-	html_text(r, line->function ? line->function : "-");
-	if (isfinite(line->share))
-		(void)fprintf(r->out, "<td class=n>%.1f %%", 100 * line->share);
-	else
-		(void)fputs("<td class=n>-", r->out);
+	text_share(line->share, text);
+	html_put(r, "</a><td class=name>%s<td class=n>%s", line->function ? line->function : "-",
+		 text);
 	if (analysis_has_slopes(point))
-		put_effect(r, line->slope);
+		html_effect(r, line->slope);
 	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
-		put_effect(r, analysis_shown(line, k));
+		html_effect(r, analysis_shown(line, k));
 	text_verdict(line, point->speed.spins, text);
 	(void)fprintf(r->out, "<td class=\"v-%.*s\">%s<td class=n>%zu\n",
 		      (int)strcspn(verdict_name(line->verdict), " "), verdict_name(line->verdict),
@@ -91,7 +78,7 @@ void html_classes(const struct report *r, const struct analysis_point *point)
 		(void)fputs("<tr><td class=name>", r->out);
 		html_line_name(r, lines[i]->selected);
 		for (size_t k = 0; k < PROFILE_CLASSES; k++)
-			put_effect(r, lines[i]->in_class[k]);
+			html_effect(r, lines[i]->in_class[k]);
 		(void)fputc('\n', r->out);
 	}
 	(void)fputs("</tbody></table></div>\n", r->out);
@@ -140,11 +127,8 @@ static void put_copies(const struct report *r, const struct analysis_line *line)
 			n++ ? "" : "<p>Inlined code, with its share of the line's samples\n<ul>\n",
 			s->count && c.count < s->count ? 100 * (double)c.count / (double)s->count
 						       : 100.0);
-		for (size_t i = 0; i < c.n; i++) {
-			(void)fputs(i ? " in <code>" : "<code>", r->out);
-			html_text(r, c.lines[i]);
-			(void)fputs("</code>", r->out);
-		}
+		for (size_t i = 0; i < c.n; i++)
+			html_put(r, i ? " in <code>%s</code>" : "<code>%s</code>", c.lines[i]);
 		(void)fputc('\n', r->out);
 	}
 	if (n)
@@ -190,9 +174,7 @@ static void put_figure(const struct report *r, size_t at, size_t i, const struct
 
 	(void)fprintf(r->out, "<figure id=p%zul%zu>\n<figcaption><b class=name>", at, i);
 	html_line_name(r, line->selected);
-	(void)fputs("</b><br><span class=dim>", r->out);
-	html_text(r, verdict);
-	(void)fputs("</span></figcaption>\n", r->out);
+	html_put(r, "</b><br><span class=dim>%s</span></figcaption>\n", verdict);
 	html_curve(r, scale, line);
 	(void)fputs("<output></output>\n<details><summary>Details</summary>\n", r->out);
 	put_source(r, line);

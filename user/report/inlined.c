@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: BSD-2-Clause
-#include "report/inlined.h"
 #include "report/text.h"
 
 #include "base/cleanup.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The analysis for other programs: one JSON object. What is unknown is null. */
-#include "report/inlined.h"
 #include "report/report.h"
 #include "report/text.h"
 
@@ -34,7 +33,7 @@ struct json_object *json_new(void)
 	return or_out_of_memory(json_object_new_object());
 }
 
-struct json_object *json_new_array(void)
+static struct json_object *json_new_array(void)
 {
 	return or_out_of_memory(json_object_new_array());
 }
@@ -318,7 +317,7 @@ static void add_point(struct json_object *points, const struct report *report,
 	struct json_object *o = json_append_new(points), *lines;
 
 	json_add_string(o, "name", p->name);
-	json_add_string(o, "kind", p->kind == PROFILE_LATENCY ? "latency" : "throughput");
+	json_add_string(o, "kind", point_kind_name(p->kind));
 	add_count(o, "visits", p->visits);
 	json_add_number(o, "placebo", p->placebo);
 	json_add_number(o, "self_share", p->self_share);

@@ -3,8 +3,6 @@
  * lines do to them. */
 #include "report/text.h"
 
-#include "base/cleanup.h"
-
 #include <libsmartcols/libsmartcols.h>
 #include <math.h>
 
@@ -53,19 +51,13 @@ void latency_head_notes(const struct report *r, const struct analysis_intervals 
 static void add_row(const struct report *r, struct libscols_table *tb,
 		    const struct analysis_line *line, size_t i)
 {
-	size_t room = (size_t)r->table_width / 3;
-	_cleanup_free_ char *name = text_line_name(r, line->selected, room < 20 ? 20 : room);
 	struct libscols_line *row = text_row(tb);
-	char text[NUMBER_ROOM];
 
-	text_cell(row, 0, i == 0 ? name : "");
+	if (i == 0)
+		text_line_cell(r, row, line->selected);
 	text_cell(row, 1, words(told[i]));
-	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++) {
-		const struct analysis_change *c = &line->latency->at[told[i]][k];
-
-		text_effect(r, c->effect, c->low, c->high, text);
-		text_cell(row, 2 + k, text);
-	}
+	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
+		text_change_cell(r, row, 2 + k, line->latency->at[told[i]][k]);
 }
 
 /* Is there a speedup at which the tail could not be told, though the median could? */

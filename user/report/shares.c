@@ -155,11 +155,10 @@ int shares_html(FILE *out, const struct shares_table *t)
 	char text[NUMBER_ROOM];
 
 	html_begin(&r, "Samples");
-	(void)fprintf(out,
-		      "<header>\n<h1>Where the time goes, by "
-		      "%s</h1>\n</header>\n<main>\n<section>\n<p class=answer>",
-		      shares_by_names[t->by]);
-	html_text(&r, head);
+	html_put(&r,
+		 "<header>\n<h1>Where the time goes, by "
+		 "%s</h1>\n</header>\n<main>\n<section>\n<p class=answer>%s",
+		 shares_by_names[t->by], head);
 	(void)fprintf(
 		out,
 		"\n<div class=scroll><table class=lines><caption>Shares of all samples, with "
@@ -172,28 +171,19 @@ int shares_html(FILE *out, const struct shares_table *t)
 		const struct share *x = &t->s->all[i];
 
 		(void)fprintf(out, "<tr><td class=n>%zu<td class=name>", i + 1);
-		html_text(&r, x->name);
-		(void)fputs("<td class=name>", out);
-		html_text(&r, x->image);
 		share_text(&r, t->s, x, text);
-		(void)fputs("<td class=n>", out);
-		html_text(&r, text);
+		html_put(&r, "%s<td class=name>%s<td class=n>%s", x->name, x->image, text);
 		slope_text(&r, t, i, text);
-		if (t->slopes) {
-			(void)fputs("<td class=n>", out);
-			html_text(&r, text);
-		}
+		if (t->slopes)
+			html_put(&r, "<td class=n>%s", text);
 		(void)fprintf(out, "<td class=n>%.4g\n",
 			      is_time(t->s) ? x->amount / 1e9 : x->amount);
 	}
 	(void)fputs("</tbody></table></div>\n", out);
 	if (t->s->n_unread)
 		(void)fputs("<ul class=notes>\n", out);
-	for (size_t i = 0; i < t->s->n_unread; i++) {
-		(void)fputs("<li class=note>No names of ", out);
-		html_text(&r, t->s->unread[i]);
-		(void)fputc('\n', out);
-	}
+	for (size_t i = 0; i < t->s->n_unread; i++)
+		html_put(&r, "<li class=note>No names of %s\n", t->s->unread[i]);
 	(void)fprintf(out, "%s</section>\n</main>\n", t->s->n_unread ? "</ul>\n" : "");
 	html_end(&r);
 	return fflush(out) ? -errno : 0;
@@ -373,15 +363,16 @@ static void add_pair(const struct report *r, struct libscols_table *tb,
 	_cleanup_free_ char *name = text_line_name(r, either(p)->name, (size_t)r->table_width / 2),
 			    *image =
 				    text_line_name(r, either(p)->image, (size_t)r->table_width / 3);
-	char was[NUMBER_ROOM], is[NUMBER_ROOM], difference[NUMBER_ROOM];
+	double difference = p->is - p->was;
+	char was[NUMBER_ROOM], is[NUMBER_ROOM];
 
-	(void)snprintf(was, sizeof(was), "%.1f %%", 100 * p->was);
-	(void)snprintf(is, sizeof(is), "%.1f %%", 100 * p->is);
-	text_effect(r, p->is - p->was, p->is - p->was - p->half, p->is - p->was + p->half,
-		    difference);
+	text_share(p->was, was);
+	text_share(p->is, is);
 	text_cell(row, 0, was);
 	text_cell(row, 1, is);
-	text_cell(row, 2, difference);
+	text_change_cell(
+		r, row, 2,
+		(struct analysis_change){difference, difference - p->half, difference + p->half});
 	text_cell(row, 3, p->differs ? "differs" : "no sure difference");
 	text_cell(row, 4, name);
 	if (has_image(t))

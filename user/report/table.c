@@ -113,25 +113,18 @@ static size_t columns_of(const struct analysis_point *point)
 static void add_line(const struct report *r, struct libscols_table *tb,
 		     const struct analysis_point *point, const struct analysis_line *line)
 {
-	size_t room = (size_t)r->table_width / 3, n = columns_of(point);
-	_cleanup_free_ char *name = text_line_name(r, line->selected, room < 20 ? 20 : room);
+	size_t n = columns_of(point);
 	_cleanup_free_ char *function = text_clean(r, line->function ? line->function : "-");
 	struct libscols_line *row = text_row(tb);
 	char text[N_COLUMNS][NUMBER_ROOM] = {"", ""};
 
-	if (isfinite(line->share))
-		(void)snprintf(text[SHARE], NUMBER_ROOM, "%.1f %%", 100 * line->share);
-	else
-		(void)snprintf(text[SHARE], NUMBER_ROOM, "-");
-	text_effect(r, line->slope.effect, line->slope.low, line->slope.high, text[SLOPE]);
-	for (size_t i = 0; i < ANALYSIS_CURVE_POINTS; i++) {
-		struct analysis_change shown = analysis_shown(line, i);
-
-		text_effect(r, shown.effect, shown.low, shown.high, text[AT_25 + i]);
-	}
+	text_share(line->share, text[SHARE]);
+	text_effect(r, line->slope, text[SLOPE]);
+	for (size_t i = 0; i < ANALYSIS_CURVE_POINTS; i++)
+		text_effect(r, analysis_shown(line, i), text[AT_25 + i]);
 	text_verdict(line, point->speed.spins, text[VERDICT]);
 	(void)snprintf(text[EXPERIMENTS], NUMBER_ROOM, "%zu", line->experiments);
-	text_cell(row, LINE, name);
+	text_line_cell(r, row, line->selected);
 	text_cell(row, FUNCTION, function);
 	for (size_t i = SHARE; i < n; i++)
 		text_cell(row, i, text[i]);

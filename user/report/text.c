@@ -171,10 +171,9 @@ bool text_told(const struct analysis_line *line, size_t first,
 	return false;
 }
 
-void text_effect(const struct report *r, double effect, double low, double high,
-		 char text[NUMBER_ROOM])
+void text_effect(const struct report *r, struct analysis_change c, char text[NUMBER_ROOM])
 {
-	double e = effect * 100, half = (high - low) * 50;
+	double e = c.effect * 100, half = (c.high - c.low) * 50;
 	const char *pm = r->utf8 ? "\u00b1" : "+-";
 
 	if (!isfinite(e)) {
@@ -191,6 +190,11 @@ void text_effect(const struct report *r, double effect, double low, double high,
 		(void)snprintf(text, NUMBER_ROOM, "%.1f %s>999", e, pm);
 	else
 		(void)snprintf(text, NUMBER_ROOM, "%.1f %s%.1f", e, pm, half);
+}
+
+void text_share(double share, char text[NUMBER_ROOM])
+{
+	(void)snprintf(text, NUMBER_ROOM, isfinite(share) ? "%.1f %%" : "-", 100 * share);
 }
 
 void text_duration(double ns, char text[NUMBER_ROOM])
@@ -244,6 +248,23 @@ void text_cell(struct libscols_line *row, size_t column, const char *text)
 {
 	if (scols_line_set_data(row, column, text) < 0)
 		out_of_memory();
+}
+
+void text_change_cell(const struct report *r, struct libscols_line *row, size_t column,
+		      struct analysis_change c)
+{
+	char text[NUMBER_ROOM];
+
+	text_effect(r, c, text);
+	text_cell(row, column, text);
+}
+
+void text_line_cell(const struct report *r, struct libscols_line *row, const char *selected)
+{
+	size_t room = (size_t)r->table_width / 3;
+	_cleanup_free_ char *name = text_line_name(r, selected, room < 20 ? 20 : room);
+
+	text_cell(row, 0, name);
 }
 
 void text_table_end(struct libscols_table *t)

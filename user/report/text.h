@@ -70,8 +70,9 @@ size_t text_columns(const char *s);
 #define NUMBER_ROOM 48
 
 /* "12.4 ±1.3" in points; "-" if unknown. */
-void text_effect(const struct report *r, double effect, double low, double high,
-		 char text[NUMBER_ROOM]);
+void text_effect(const struct report *r, struct analysis_change c, char text[NUMBER_ROOM]);
+/* "48.8 %"; "-" if unknown. */
+void text_share(double share, char text[NUMBER_ROOM]);
 /* The verdict as the table has it: "helps", "undecided (90 s)". @spins: threads of its point do. */
 void text_verdict(const struct analysis_line *line, bool spins, char text[NUMBER_ROOM]);
 /* The verdict in words, with what the curve says beyond it: "helps: 40.1 % by the time it is 40 %
@@ -98,6 +99,11 @@ struct libscols_table *text_table(const struct report *r);
 void text_column(struct libscols_table *t, const char *title, double width, int flags);
 struct libscols_line *text_row(struct libscols_table *t);
 void text_cell(struct libscols_line *row, size_t column, const char *text);
+/* As text_effect. */
+void text_change_cell(const struct report *r, struct libscols_line *row, size_t column,
+		      struct analysis_change c);
+/* The name of a line, as wide as a table's first column is at most. */
+void text_line_cell(const struct report *r, struct libscols_line *row, const char *selected);
 /* Prints the table and frees it. */
 void text_table_end(struct libscols_table *t);
 
@@ -113,6 +119,15 @@ void note_again(const struct report *r);
 void table_print(const struct report *r, const struct analysis_point *point);
 /* What the table's verdicts need to be understood: phases, threads that spin. */
 void table_notes(const struct report *r, const struct analysis_point *point);
+#define INLINED_MAX_LINES 64 /* of one copy; more are left out */
+/* A line's code in one place of those that profile_samples.inlined tells of. */
+struct inlined_copy {
+	uint64_t count;			/* samples */
+	char *lines[INLINED_MAX_LINES]; /* innermost first; in a buffer of inlined_next's */
+	size_t n;
+};
+/* Takes the next copy from *at, a writable string, which it cuts up. False: none is left. */
+bool inlined_next(char **at, struct inlined_copy *ret);
 /* Under the table: into what its lines were inlined, and what into them. */
 void inlined_print(const struct report *r, const struct analysis_point *point);
 void curves_print(const struct report *r, const struct analysis_point *point);
@@ -142,6 +157,7 @@ void costs_notes(const struct report *r);
 /* Is there nothing to print a table of? Notes why. */
 bool report_is_empty(const struct analysis *a);
 void empty_notes(const struct report *r);
+const char *point_kind_name(enum profile_point_kind kind); /* "throughput", "latency" */
 /* What effects are effects on: "mean latency" or "time per visit". */
 const char *what_shrinks(const struct analysis_point *point);
 /* What a point's lines say, in sentences; "" where nothing was tried. The caller's. */
@@ -164,8 +180,6 @@ struct book_row {
 size_t book_rows(const struct analysis *a, struct book_row rows[MAX_BOOK_ROWS]);
 /* Why a latency point with begins or ends has no intervals; whether there is one such. */
 bool intervals_missing(const struct report *r);
-/* Was anything seen of the point? A latency point may have had begins or ends that do not match. */
-bool point_was_seen(const struct analysis_point *p);
 /* That points never fired. */
 void silent_notes(const struct report *r);
 /* Points of which nothing was seen, of the profile and of the hints, each once; NULL-terminated,
@@ -186,6 +200,5 @@ struct json_object *json_add_array(struct json_object *to, const char *key); /* 
 void json_append(struct json_object *list, struct json_object *value);	     /* takes @value */
 struct json_object *json_append_new(struct json_object *list);		     /* a new object */
 struct json_object *json_new(void);
-struct json_object *json_new_array(void);
 /* As utf8_put_json, with an end of line; frees @o. @flags: of json-c, beside pretty ones. */
 void json_print(FILE *out, struct json_object *o, int flags);
