@@ -30,6 +30,7 @@ static int set_value(void *target, const struct option_row *row, const char *val
 static const struct option_row rows[] = {
 	{"flag", 'f', NULL, "a flag", option_flag, offsetof(struct taken, flag)},
 	{"value", 'v', "V", "a value", set_value},
+	{NULL},
 };
 
 static char *argv[MAX_WORDS + 1];
@@ -48,8 +49,7 @@ static char *rest_of(const char *line, bool before, struct taken *ret, struct er
 		argv[argc++] = strsep(&rest, " ");
 	argv[argc] = NULL;
 	*ret = (struct taken){};
-	if ((before ? options_parse_before : options_parse)(rows, 2, ret, argc, argv, &first, e) <
-	    0) {
+	if ((before ? options_parse_before : options_parse)(rows, ret, argc, argv, &first, e) < 0) {
 		free(joined);
 		return NULL;
 	}

@@ -35,7 +35,7 @@ static int parse(const char *line, struct run_options *ret, struct error *e)
 		argv[argc++] = strsep(&rest, "|");
 	}
 	argv[argc] = NULL;
-	return run_options_parse(RUN_LAUNCH, NULL, 0, argc, argv, ret, e);
+	return run_options_parse(RUN_LAUNCH, NULL, argc, argv, ret, e);
 }
 
 static void parse_good(const char *line, struct run_options *ret)
@@ -340,9 +340,9 @@ static void too_many(void **state)
 		argv[argc++] = names[i];
 	}
 	argv[argc++] = (char *)"x";
-	assert_int_equal(run_options_parse(RUN_LAUNCH, NULL, 0, argc, argv, &o, &e), -E2BIG);
+	assert_int_equal(run_options_parse(RUN_LAUNCH, NULL, argc, argv, &o, &e), -E2BIG);
 	argv[argc - 3] = (char *)"x";
-	assert_int_equal(run_options_parse(RUN_LAUNCH, NULL, 0, argc, argv, &o, &e), 0);
+	assert_int_equal(run_options_parse(RUN_LAUNCH, NULL, argc, argv, &o, &e), 0);
 	assert_int_equal(o.n_points, BACKEND_MAX_POINTS);
 	run_options_free(&o);
 
@@ -352,13 +352,13 @@ static void too_many(void **state)
 	argv[2] = list;
 	argv[3] = (char *)"x";
 	argv[4] = NULL;
-	assert_int_equal(run_options_parse(RUN_LAUNCH, NULL, 0, 4, argv, &o, &e), 0);
+	assert_int_equal(run_options_parse(RUN_LAUNCH, NULL, 4, argv, &o, &e), 0);
 	assert_int_equal(o.n_grid, RUN_MAX_SPEEDUPS);
 	run_options_free(&o);
 	(void)snprintf(list + strlen(list), sizeof(list) - strlen(list), ",99");
-	assert_int_equal(run_options_parse(RUN_LAUNCH, NULL, 0, 4, argv, &o, &e), -E2BIG);
+	assert_int_equal(run_options_parse(RUN_LAUNCH, NULL, 4, argv, &o, &e), -E2BIG);
 	(void)snprintf(list + strlen(list), sizeof(list) - strlen(list), ",98,97,96");
-	assert_int_equal(run_options_parse(RUN_LAUNCH, NULL, 0, 4, argv, &o, &e), -E2BIG);
+	assert_int_equal(run_options_parse(RUN_LAUNCH, NULL, 4, argv, &o, &e), -E2BIG);
 }
 
 static void colors(void **state)

@@ -32,26 +32,10 @@ struct annotate_command {
 	struct shares_choice choice;
 };
 
-#define CHOICE(field) \
-	(offsetof(struct annotate_command, choice) + offsetof(struct shares_choice, field))
-
 static const struct option_row rows[] = {
-	{"db", 0, "DIR", "the database (" CMD_DEFAULT_DATABASE ")", option_set_word,
-	 offsetof(struct annotate_command, database)},
-	{"since", 0, "TIME",
-	 "from then on: a span before now, as 30m, 1h, 7d, or a\ntime of UTC, as 2026-11-27T07:30 "
-	 "(all there is)",
-	 option_set_since, CHOICE(from_s)},
-	{"until", 0, "TIME", "up to then", option_set_since, CHOICE(to_s)},
-	{"event", 0, "NAME", "of that event, if several were counted", option_set_word,
-	 CHOICE(event)},
-	{"image", 0, "GLOB", "only images whose path or last component fits", option_set_word,
-	 CHOICE(image)},
-	{"build-id", 0, "HEX", "only the image whose build id begins so", option_set_word,
-	 CHOICE(build_id)},
-	{"process", 0, "GLOB", "only processes of that name", option_set_word, CHOICE(process)},
-	{"cgroup", 0, "GLOB", "only control groups, as /system.slice/*", option_set_word,
-	 CHOICE(cgroup)},
+	{.include = cmd_option_db, .offset = offsetof(struct annotate_command, database)},
+	{.include = cmd_option_times, .offset = offsetof(struct annotate_command, choice)},
+	{.include = cmd_option_choice, .offset = offsetof(struct annotate_command, choice)},
 	{"count", 0, "TIME",
 	 "count for so long how often each block is executed now;\nthat slows the process down, by "
 	 "far",
@@ -67,8 +51,8 @@ static const struct option_row rows[] = {
 	{"json", 0, NULL, "for other programs: all blocks", option_flag,
 	 offsetof(struct annotate_command, json)},
 	{"help", 'h', NULL, "this text", option_flag, offsetof(struct annotate_command, help)},
+	{NULL},
 };
-#define N_ROWS (sizeof(rows) / sizeof(rows[0]))
 
 static void help(void)
 {
@@ -78,7 +62,7 @@ static void help(void)
 		   "and what lines are worth that experiments were made with. Of profiles, or of "
 		   "what 'cozbpf collect'\n"
 		   "has in its database.\n");
-	options_help(stdout, rows, N_ROWS);
+	options_help(stdout, rows);
 	(void)puts("\nExample:\n  cozbpf annotate queue.c:88 profile.jsonl\n  cozbpf annotate "
 		   "--since 1h --image mysqld row_search_mvcc");
 }
@@ -279,7 +263,7 @@ int cmd_annotate(int argc, char **argv)
 	struct error e = {0};
 	int first;
 
-	if (options_parse(rows, N_ROWS, &c, argc, argv, &first, &e) < 0)
+	if (options_parse(rows, &c, argc, argv, &first, &e) < 0)
 		return log_error("annotate: %s", e.text);
 	if (c.help) {
 		help();

@@ -32,14 +32,14 @@ struct check_options {
 enum column { COLUMN_FEATURE, COLUMN_STATE, COLUMN_DETAIL, COLUMN_REMEDY, N_COLUMNS };
 
 static const struct option_row rows[] = {
-	OPTION_ROW_COLOR(offsetof(struct check_options, color)),
-	OPTION_ROW_DEBUG_DIR(offsetof(struct check_options, lines)),
-	OPTION_ROW_VERBOSE(offsetof(struct check_options, verbose)),
+	{.include = option_color, .offset = offsetof(struct check_options, color)},
+	{.include = option_debug_dir, .offset = offsetof(struct check_options, lines)},
+	{.include = option_verbose, .offset = offsetof(struct check_options, verbose)},
 	{"help", 'h', NULL, "this text", option_flag, offsetof(struct check_options, help)},
 	{"disable", 0, "FEATURE[,FEATURE]", NULL, option_set_features,
 	 offsetof(struct check_options, disabled)},
+	{NULL},
 };
-#define N_ROWS (sizeof(rows) / sizeof(rows[0]))
 
 static void check_options_free(struct check_options *o)
 {
@@ -54,7 +54,7 @@ static void help(void)
 		   "machine; with COMMAND, also whether its executable can be profiled. Exit "
 		   "status 0: a run\n"
 		   "is possible.\n");
-	options_help(stdout, rows, N_ROWS);
+	options_help(stdout, rows);
 	(void)puts("\nExample:\n  sudo cozbpf check ./server");
 }
 
@@ -276,7 +276,7 @@ int cmd_check(int argc, char **argv)
 	bool color;
 	int first, r;
 
-	if (options_parse(rows, N_ROWS, &options, argc, argv, &first, &e) < 0)
+	if (options_parse(rows, &options, argc, argv, &first, &e) < 0)
 		return log_error("check: %s", e.text);
 	if (options.help) {
 		help();

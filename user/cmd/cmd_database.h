@@ -3,12 +3,17 @@
 #pragma once
 
 #include "database/database.h"
+#include "options/options.h"
 #include "profile/reader.h"
 #include "shares/shares.h"
 
 #include <stdbool.h>
 
 #define CMD_DEFAULT_DATABASE "/var/lib/cozbpf"
+
+/* Tables to be included: --db, for a const char *; for a struct shares_choice the times, and what
+ * else it chooses by. */
+extern const struct option_row cmd_option_db[], cmd_option_times[], cmd_option_choice[];
 
 /* A database_say that prints; @arg is the command's name. */
 void cmd_left_out(const char *text, void *arg);

@@ -33,28 +33,27 @@ struct db_command {
 	struct error *e;
 };
 
-#define CHOICE(field) (offsetof(struct db_command, choice) + offsetof(struct shares_choice, field))
-#define ROW_DB                                                                              \
-	{                                                                                   \
-		"db", 0, "DIR", "the database (" CMD_DEFAULT_DATABASE ")", option_set_word, \
-			offsetof(struct db_command, database)                               \
-	}
-#define ROW_HELP                                                                               \
-	{                                                                                      \
-		"help", 'h', NULL, "this text", option_flag, offsetof(struct db_command, help) \
-	}
-
-static const struct option_row info_rows[] = {ROW_DB, ROW_HELP};
+static const struct option_row help_row[] = {
+	{"help", 'h', NULL, "this text", option_flag, offsetof(struct db_command, help)},
+	{NULL},
+};
+static const struct option_row info_rows[] = {
+	{.include = cmd_option_db, .offset = offsetof(struct db_command, database)},
+	{.include = help_row},
+	{NULL},
+};
 static const struct option_row merge_rows[] = {
 	{"output", 'o', "DIR", "the new database (must be said)", option_set_word,
 	 offsetof(struct db_command, output)},
-	ROW_HELP,
+	{.include = help_row},
+	{NULL},
 };
 static const struct option_row compact_rows[] = {
-	ROW_DB,
+	{.include = cmd_option_db, .offset = offsetof(struct db_command, database)},
 	{"older-than", 0, "TIME", "days that ended so long ago (2d)", option_set_span,
 	 offsetof(struct db_command, older_s)},
-	ROW_HELP,
+	{.include = help_row},
+	{NULL},
 };
 static const struct option_row export_rows[] = {
 	{"to", 0, "FORMAT",
@@ -65,11 +64,13 @@ static const struct option_row export_rows[] = {
 	 offsetof(struct db_command, what), .choices = what_names},
 	{"output", 'o', "FILE", "write a new FILE (standard output)", option_set_word,
 	 offsetof(struct db_command, output)},
-	ROW_DB,
+	{.include = cmd_option_db, .offset = offsetof(struct db_command, database)},
 	{"since", 0, "TIME", "from then on: a span before now, or a time of UTC (all)",
-	 option_set_since, CHOICE(from_s)},
-	{"until", 0, "TIME", "up to then", option_set_since, CHOICE(to_s)},
-	ROW_HELP,
+	 option_set_since, offsetof(struct db_command, choice.from_s)},
+	{"until", 0, "TIME", "up to then", option_set_since,
+	 offsetof(struct db_command, choice.to_s)},
+	{.include = help_row},
+	{NULL},
 };
 
 static char left_out_of[] = "db";
@@ -300,20 +301,19 @@ static const struct {
 	const char *name;
 	int (*run)(struct db_command *c, char **words, int n);
 	const struct option_row *rows;
-	size_t n_rows;
 	bool words;
 	const char *usage;
 } subcommands[] = {
-	{"info", info, info_rows, sizeof(info_rows) / sizeof(info_rows[0]), false,
+	{"info", info, info_rows, false,
 	 "Usage: cozbpf db info [OPTION]...\nList the epochs of a database, and how sampling "
 	 "went.\n"},
-	{"merge", merge, merge_rows, sizeof(merge_rows) / sizeof(merge_rows[0]), true,
+	{"merge", merge, merge_rows, true,
 	 "Usage: cozbpf db merge -o DIR DATABASE...\nPut several databases, of one host or of "
 	 "many, into a new one. Samples keep their hosts.\n"},
-	{"compact", compact, compact_rows, sizeof(compact_rows) / sizeof(compact_rows[0]), false,
+	{"compact", compact, compact_rows, false,
 	 "Usage: cozbpf db compact [OPTION]...\nMake one epoch of the hours of each day that is "
 	 "past: smaller, and quicker to read.\n"},
-	{"export", export, export_rows, sizeof(export_rows) / sizeof(export_rows[0]), false,
+	{"export", export, export_rows, false,
 	 "Usage: cozbpf db export --to json|csv|pprof [OPTION]...\nWrite what was counted in a "
 	 "format of other tools.\n"},
 };
@@ -345,13 +345,12 @@ int cmd_db(int argc, char **argv)
 	for (size_t i = 0; i < N_SUBCOMMANDS; i++) {
 		if (strcmp(argv[1], subcommands[i].name) != 0)
 			continue;
-		if (options_parse(subcommands[i].rows, subcommands[i].n_rows, &c, argc - 1,
-				  argv + 1, &first, &e) < 0)
+		if (options_parse(subcommands[i].rows, &c, argc - 1, argv + 1, &first, &e) < 0)
 			return log_error("db: %s", e.text);
 		first++;
 		if (c.help) {
 			(void)puts(subcommands[i].usage);
-			options_help(stdout, subcommands[i].rows, subcommands[i].n_rows);
+			options_help(stdout, subcommands[i].rows);
 			return 0;
 		}
 		if (first < argc && !subcommands[i].words)

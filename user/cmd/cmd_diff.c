@@ -69,8 +69,8 @@ static const struct option_row rows[] = {
 	 option_choice, offsetof(struct diff_command, by), .choices = shares_by_names},
 	{"json", 0, NULL, "for other programs", option_flag, offsetof(struct diff_command, json)},
 	{"help", 'h', NULL, "this text", option_flag, offsetof(struct diff_command, help)},
+	{NULL},
 };
-#define N_ROWS (sizeof(rows) / sizeof(rows[0]))
 
 static void help(void)
 {
@@ -78,7 +78,7 @@ static void help(void)
 		   "Say how much faster a program became between two profiles, and of each line "
 		   "how its effect\n"
 		   "changed.\n");
-	options_help(stdout, rows, N_ROWS);
+	options_help(stdout, rows);
 	(void)puts("\nExample:\n  cozbpf diff --changed queue.c:142=40 before.jsonl after.jsonl");
 }
 
@@ -158,7 +158,7 @@ int cmd_diff(int argc, char **argv)
 	struct error e = {0};
 	int first, r;
 
-	if (options_parse(rows, N_ROWS, &c, argc, argv, &first, &e) < 0) {
+	if (options_parse(rows, &c, argc, argv, &first, &e) < 0) {
 		r = log_error("diff: %s", e.text);
 	} else if (c.help) {
 		help();

@@ -35,15 +35,15 @@ static const struct option_row rows[] = {
 	{"output", 'o', "FILE", "write a new FILE (standard output)", option_set_word,
 	 offsetof(struct export_command, output)},
 	{"help", 'h', NULL, "this text", option_flag, offsetof(struct export_command, help)},
+	{NULL},
 };
-#define N_ROWS (sizeof(rows) / sizeof(rows[0]))
 
 static void help(void)
 {
 	(void)puts("Usage: cozbpf export --to FORMAT [-o FILE] PROFILE...\n"
 		   "Write profiles in a format of another tool. Several files are taken as one "
 		   "profile.\n");
-	options_help(stdout, rows, N_ROWS);
+	options_help(stdout, rows);
 	(void)puts("\nExample:\n  cozbpf export --to trace -o trace.json cozbpf.jsonl");
 }
 
@@ -113,7 +113,7 @@ int cmd_export(int argc, char **argv)
 	struct error e = {0};
 	int first;
 
-	if (options_parse(rows, N_ROWS, &c, argc, argv, &first, &e) < 0)
+	if (options_parse(rows, &c, argc, argv, &first, &e) < 0)
 		return log_error("export: %s", e.text);
 	if (c.help) {
 		help();

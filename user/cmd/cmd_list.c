@@ -35,15 +35,15 @@ static const struct option_row rows[] = {
 	 "as for run: matching executables and libraries only; of a\nprocess, which alone has "
 	 "libraries (repeatable)",
 	 option_add_glob, offsetof(struct list_options, binaries)},
-	OPTION_ROW_SOURCE_PREFIX(offsetof(struct list_options, lines)),
-	OPTION_ROW_DEBUG_DIR(offsetof(struct list_options, lines)),
+	{.include = option_source_prefix, .offset = offsetof(struct list_options, lines)},
+	{.include = option_debug_dir, .offset = offsetof(struct list_options, lines)},
 	{"rates", 0, NULL,
 	 "of points of a process: those that it passes 10 to 10000 times\na second, as is counted "
 	 "for two seconds (root, Linux 6.6)",
 	 option_flag, offsetof(struct list_options, rates)},
 	{"help", 'h', NULL, "this text", option_flag, offsetof(struct list_options, help)},
+	{NULL},
 };
-#define N_ROWS (sizeof(rows) / sizeof(rows[0]))
 
 static void list_options_free(struct list_options *o)
 {
@@ -66,7 +66,7 @@ static void help(void)
 		   "Of points, prints what --progress could count: USDT probes, functions that "
 		   "others can call, and a line of "
 		   "each loop.\n");
-	options_help(stdout, rows, N_ROWS);
+	options_help(stdout, rows);
 	(void)puts("\nExample: where can a progress point in queue.c be?\n"
 		   "  cozbpf list lines ./server 'queue.c'");
 }
@@ -157,7 +157,7 @@ int cmd_list(int argc, char **argv)
 	bool functions, points;
 	int first = argc, r;
 
-	r = options_parse(rows, N_ROWS, &options, argc, argv, &first, &e);
+	r = options_parse(rows, &options, argc, argv, &first, &e);
 	if (r == 0 && first < argc)
 		what = argv[first++];
 	argv += first;

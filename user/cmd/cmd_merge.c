@@ -26,8 +26,8 @@ static const struct option_row rows[] = {
 	{"output", 'o', "FILE", "the new profile (must be said)", option_set_word,
 	 offsetof(struct merge_command, output)},
 	{"help", 'h', NULL, "this text", option_flag, offsetof(struct merge_command, help)},
+	{NULL},
 };
-#define N_ROWS (sizeof(rows) / sizeof(rows[0]))
 
 static void help(void)
 {
@@ -36,7 +36,7 @@ static void help(void)
 		   "run keeps its own\n"
 		   "baseline. Profiles of other builds of the program or with other points are "
 		   "refused.\n");
-	options_help(stdout, rows, N_ROWS);
+	options_help(stdout, rows);
 	(void)puts("\nExample:\n  cozbpf merge -o all.jsonl monday.jsonl tuesday.jsonl");
 }
 
@@ -116,7 +116,7 @@ int cmd_merge(int argc, char **argv)
 	struct error e = {0};
 	int first;
 
-	if (options_parse(rows, N_ROWS, &c, argc, argv, &first, &e) < 0)
+	if (options_parse(rows, &c, argc, argv, &first, &e) < 0)
 		return log_error("merge: %s", e.text);
 	if (c.help) {
 		help();

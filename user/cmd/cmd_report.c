@@ -19,7 +19,6 @@
 #include "sandbox/opener.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <string.h>
 
 #define SOURCE_ANSWER_S 10 /* for a file system with sources to answer */
@@ -42,11 +41,11 @@ static int set_seed(void *target, const struct option_row *row, const char *valu
 }
 
 static const struct option_row rows[] = {
-	OPTION_ROWS_REPORT(offsetof(struct report_command, report), 0),
-	OPTION_ROW_COLOR(offsetof(struct report_command, report.color)),
+	{.include = option_report, .offset = offsetof(struct report_command, report)},
+	{.include = option_color, .offset = offsetof(struct report_command, report.color)},
 	{"seed", 0, "N", "of the resampling that gives the intervals (the run's)", set_seed,
 	 .expert = true},
-	OPTION_ROW_SOURCE_PREFIX(offsetof(struct report_command, lines)),
+	{.include = option_source_prefix, .offset = offsetof(struct report_command, lines)},
 	{"db", 0, "DIR", "the experiments of 'cozbpf collect' in this database", option_set_word,
 	 offsetof(struct report_command, database)},
 	{"since", 0, "TIME",
@@ -58,8 +57,8 @@ static const struct option_row rows[] = {
 	 "with --db: of the build whose id begins so (the one that ran\nlast)", option_set_word,
 	 offsetof(struct report_command, build)},
 	{"help", 'h', NULL, "this text", option_flag, offsetof(struct report_command, help)},
+	{NULL},
 };
-#define N_ROWS (sizeof(rows) / sizeof(rows[0]))
 
 static void help(void)
 {
@@ -70,7 +69,7 @@ static void help(void)
 		   "them faster with its 95 % interval, and a verdict. Several files are taken as "
 		   "one profile.\n"
 		   "Reads profiles of cozbpf and of Coz.\n");
-	options_help(stdout, rows, N_ROWS);
+	options_help(stdout, rows);
 	(void)puts("\nExample:\n  cozbpf report --top 5 profile.coz");
 }
 
@@ -181,7 +180,7 @@ int cmd_report(int argc, char **argv)
 	struct error e = {0};
 	int first;
 
-	if (options_parse(rows, N_ROWS, &c, argc, argv, &first, &e) < 0)
+	if (options_parse(rows, &c, argc, argv, &first, &e) < 0)
 		return log_error("report: %s", e.text);
 	if (c.help) {
 		help();

@@ -423,8 +423,7 @@ int run_main(int argc, char **argv, const struct run_purpose *purpose)
 	int status;
 
 	target_save_signals();
-	if (run_options_parse(purpose->kind, purpose->rows, purpose->n_rows, argc, argv, &options,
-			      &e) < 0)
+	if (run_options_parse(purpose->kind, purpose->rows, argc, argv, &options, &e) < 0)
 		return say(purpose, &e);
 	if (options.help) {
 		if (purpose->help)

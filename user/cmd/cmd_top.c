@@ -29,28 +29,42 @@ struct top_command {
 	struct shares_choice choice;
 };
 
-#define CHOICE(field) (offsetof(struct top_command, choice) + offsetof(struct shares_choice, field))
+const struct option_row cmd_option_db[] = {
+	{"db", 0, "DIR", "the database (" CMD_DEFAULT_DATABASE ")", option_set_word},
+	{NULL},
+};
 
-static const struct option_row rows[] = {
-	{"db", 0, "DIR", "the database (" CMD_DEFAULT_DATABASE ")", option_set_word,
-	 offsetof(struct top_command, database)},
+const struct option_row cmd_option_times[] = {
 	{"since", 0, "TIME",
 	 "from then on: a span before now, as 30m, 1h, 7d, or a\ntime of UTC, as 2026-11-27T07:30 "
 	 "(all there is)",
-	 option_set_since, CHOICE(from_s)},
-	{"until", 0, "TIME", "up to then", option_set_since, CHOICE(to_s)},
-	{"by", 0, "WHAT", "image, function, line, process, cgroup or host (function)",
-	 option_choice, CHOICE(by), .choices = shares_by_names},
+	 option_set_since, offsetof(struct shares_choice, from_s)},
+	{"until", 0, "TIME", "up to then", option_set_since, offsetof(struct shares_choice, to_s)},
+	{NULL},
+};
+
+const struct option_row cmd_option_choice[] = {
 	{"event", 0, "NAME", "of that event, if several were counted", option_set_word,
-	 CHOICE(event)},
+	 offsetof(struct shares_choice, event)},
 	{"image", 0, "GLOB", "only images whose path or last component fits", option_set_word,
-	 CHOICE(image)},
+	 offsetof(struct shares_choice, image)},
 	{"build-id", 0, "HEX", "only the image whose build id begins so", option_set_word,
-	 CHOICE(build_id)},
-	{"process", 0, "GLOB", "only processes of that name", option_set_word, CHOICE(process)},
+	 offsetof(struct shares_choice, build_id)},
+	{"process", 0, "GLOB", "only processes of that name", option_set_word,
+	 offsetof(struct shares_choice, process)},
 	{"cgroup", 0, "GLOB", "only control groups, as /system.slice/*", option_set_word,
-	 CHOICE(cgroup)},
-	{"host", 0, "GLOB", "only hosts, of a merged database", option_set_word, CHOICE(host)},
+	 offsetof(struct shares_choice, cgroup)},
+	{NULL},
+};
+
+static const struct option_row rows[] = {
+	{.include = cmd_option_db, .offset = offsetof(struct top_command, database)},
+	{.include = cmd_option_times, .offset = offsetof(struct top_command, choice)},
+	{"by", 0, "WHAT", "image, function, line, process, cgroup or host (function)",
+	 option_choice, offsetof(struct top_command, choice.by), .choices = shares_by_names},
+	{.include = cmd_option_choice, .offset = offsetof(struct top_command, choice)},
+	{"host", 0, "GLOB", "only hosts, of a merged database", option_set_word,
+	 offsetof(struct top_command, choice.host)},
 	{"top", 0, "N", "at most so many rows; 0: all (30)", option_set_whole,
 	 offsetof(struct top_command, top), .max = INT_MAX},
 	{"width", 0, "N", "columns to use (the terminal's, else 100)", option_set_whole,
@@ -60,15 +74,15 @@ static const struct option_row rows[] = {
 	{"json", 0, NULL, "for other programs", option_flag, offsetof(struct top_command, json)},
 	{"csv", 0, NULL, "for spreadsheets", option_flag, offsetof(struct top_command, csv)},
 	{"help", 'h', NULL, "this text", option_flag, offsetof(struct top_command, help)},
+	{NULL},
 };
-#define N_ROWS (sizeof(rows) / sizeof(rows[0]))
 
 static void help(void)
 {
 	(void)puts("Usage: cozbpf top [OPTION]...\n"
 		   "Show where the time of a machine goes, by the samples that 'cozbpf collect' "
 		   "counted.\n");
-	options_help(stdout, rows, N_ROWS);
+	options_help(stdout, rows);
 	(void)puts("\nExample:\n  cozbpf top --since 1h --by function --image libc.so.6");
 }
 
@@ -221,7 +235,7 @@ int cmd_top(int argc, char **argv)
 	struct error e = {0};
 	int first;
 
-	if (options_parse(rows, N_ROWS, &c, argc, argv, &first, &e) < 0)
+	if (options_parse(rows, &c, argc, argv, &first, &e) < 0)
 		return log_error("top: %s", e.text);
 	if (c.help) {
 		help();

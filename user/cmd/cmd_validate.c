@@ -32,8 +32,8 @@ static const struct option_row rows[] = {
 	 "takes less than 2 % of the run, else at each sample in it\n"
 	 "(probe); or at each sample in any case (samples) (probe)",
 	 option_choice, offsetof(struct run_options, slow_by), .choices = slow_by_names},
+	{NULL},
 };
-#define N_ROWS (sizeof(rows) / sizeof(rows[0]))
 
 static void help(FILE *out)
 {
@@ -45,7 +45,7 @@ static void help(FILE *out)
 		    "cannot be told (the intervals are too wide, or the curve cannot be continued "
 		    "below 0).\n\n",
 		    out);
-	run_options_list(RUN_LAUNCH, rows, N_ROWS, out);
+	run_options_list(RUN_LAUNCH, rows, out);
 	(void)fputs("\nExample: does the method know what parse.c:120 is worth?\n"
 		    "  cozbpf validate -l parse.c:120 -p requests=finish_request -d 60 -- ./server "
 		    "--port 8080\n",
@@ -156,8 +156,7 @@ int cmd_validate(int argc, char **argv)
 						      .report = report,
 						      .slows = true,
 						      .no_file = true,
-						      .rows = rows,
-						      .n_rows = N_ROWS};
+						      .rows = rows};
 
 	return run_main(argc, argv, &validating);
 }

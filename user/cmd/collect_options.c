@@ -57,13 +57,12 @@ static int add_word(void *target, const struct option_row *row, const char *valu
 }
 
 static const struct option_row rows[] = {
-	{"db", 0, "DIR", "the database (" CMD_DEFAULT_DATABASE ")", option_set_word,
-	 offsetof(struct collect_command, database)},
+	{.include = cmd_option_db, .offset = offsetof(struct collect_command, database)},
 	{"rate", 0, "HZ", "samples a second and CPU (100)", set_rate},
 	{"event", 0, "NAME[=N]", "count another event as well, each N of them (repeatable)",
 	 add_event},
 	{"cgroup", 0, "DIR", "only what runs in this control group", option_set_word,
-	 offsetof(struct collect_command, settings) + offsetof(struct collect_settings, cgroup)},
+	 offsetof(struct collect_command, settings.cgroup)},
 	{"progress", 'p', "POINT",
 	 "measure slopes at this point, all the time, as 'cozbpf system\n--slopes-only': in the "
 	 "processes of --cgroup, else those that run\nthe point's file (repeatable)",
@@ -93,10 +92,9 @@ static const struct option_row rows[] = {
 	 "stronger\n(" DEFAULT_CONFIG ", if it is there)",
 	 option_set_word, offsetof(struct collect_command, config)},
 	{"help", 'h', NULL, "this text", option_flag, offsetof(struct collect_command, help)},
-	OPTION_ROW_VERBOSE(offsetof(struct collect_command, settings) +
-			   offsetof(struct collect_settings, verbose)),
+	{.include = option_verbose, .offset = offsetof(struct collect_command, settings.verbose)},
+	{NULL},
 };
-#define N_ROWS (sizeof(rows) / sizeof(rows[0]))
 
 void collect_help(void)
 {
@@ -106,7 +104,7 @@ void collect_help(void)
 		   "code was found. Runs until SIGTERM or SIGINT; SIGHUP reads the options of the "
 		   "file anew.\n"
 		   "'cozbpf top' shows what was collected.\n");
-	options_help(stdout, rows, N_ROWS);
+	options_help(stdout, rows);
 	(void)puts("\nExample:\n  sudo cozbpf collect --rate 100 --keep 7d");
 }
 
@@ -166,7 +164,7 @@ int collect_options_read(int argc, char **argv, struct collect_command *ret, str
 						 .settings = {.rate_hz = 100}};
 	struct collect_command c = defaults;
 	const char *config;
-	int first, r = options_parse(rows, N_ROWS, &c, argc, argv, &first, e);
+	int first, r = options_parse(rows, &c, argc, argv, &first, e);
 
 	if (r == 0 && first < argc)
 		r = fail(e, EINVAL, "unexpected word '%s'", argv[first]);
@@ -182,13 +180,13 @@ int collect_options_read(int argc, char **argv, struct collect_command *ret, str
 	collect_options_free(&c);
 	c = defaults;
 	*ret = c;
-	r = f->n ? options_parse(rows, N_ROWS, &c, f->n, f->words, &first, e) : 0;
+	r = f->n ? options_parse(rows, &c, f->n, f->words, &first, e) : 0;
 	if (r < 0) {
 		struct error why = *e;
 
 		(void)fail(e, EINVAL, "%s: %s", config, why.text);
 	} else {
-		r = options_parse(rows, N_ROWS, &c, argc, argv, &first, e);
+		r = options_parse(rows, &c, argc, argv, &first, e);
 	}
 	*ret = c;
 	return r < 0 ? r : check(ret, e);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "options/options.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "base/memory.h"
 #include "base/suggest.h"
 
 #include <errno.h>
@@ -16,6 +16,35 @@
  * collide. */
 #define ROW_BASE 256
 #define HELP_COLUMN 28
+
+/* Appends the rows of @table to *@all, which has *@n. */
+static void add_rows(const struct option_row *table, size_t offset, unsigned int without,
+		     struct option_row **all, size_t *n)
+{
+	for (; table->name || table->include; table++) {
+		if (table->not_for & without)
+			continue;
+		if (table->include) {
+			add_rows(table->include, offset + table->offset, without | table->without,
+				 all, n);
+			continue;
+		}
+		xarray_room(*all, *n);
+		(*all)[*n] = *table;
+		(*all)[(*n)++].offset += offset;
+	}
+}
+
+struct option_row *options_all(const struct option_row *table, size_t *ret_n)
+{
+	struct option_row *all = NULL;
+
+	*ret_n = 0;
+	add_rows(table, 0, 0, &all, ret_n);
+	xarray_room(all, *ret_n);
+	all[*ret_n] = (struct option_row){0};
+	return all;
+}
 
 struct getopt_tables {
 	struct option *longs;
@@ -111,9 +140,11 @@ static int bad_option(const struct option_row *rows, size_t n, char **argv, int 
 
 #define WORD 1 /* what getopt returns for one that is no option */
 
-static int parse(const struct option_row *rows, size_t n, void *target, int argc, char **argv,
+static int parse(const struct option_row *table, void *target, int argc, char **argv,
 		 bool among_words, int *ret_first, struct error *e)
 {
+	size_t n;
+	_cleanup_free_ struct option_row *rows = options_all(table, &n);
 	_cleanup_(free_tables) struct getopt_tables t = make_tables(rows, n, among_words);
 	_cleanup_free_ char **words = xcalloc((size_t)argc, sizeof(*words));
 	int n_words = 0, r;
@@ -149,16 +180,16 @@ static int parse(const struct option_row *rows, size_t n, void *target, int argc
 	return 0;
 }
 
-int options_parse(const struct option_row *rows, size_t n, void *target, int argc, char **argv,
+int options_parse(const struct option_row *table, void *target, int argc, char **argv,
 		  int *ret_first, struct error *e)
 {
-	return parse(rows, n, target, argc, argv, true, ret_first, e);
+	return parse(table, target, argc, argv, true, ret_first, e);
 }
 
-int options_parse_before(const struct option_row *rows, size_t n, void *target, int argc,
-			 char **argv, int *ret_first, struct error *e)
+int options_parse_before(const struct option_row *table, void *target, int argc, char **argv,
+			 int *ret_first, struct error *e)
 {
-	return parse(rows, n, target, argc, argv, false, ret_first, e);
+	return parse(table, target, argc, argv, false, ret_first, e);
 }
 
 static void print_row(FILE *out, const struct option_row *row)
@@ -184,9 +215,10 @@ static void print_row(FILE *out, const struct option_row *row)
 	(void)fputc('\n', out);
 }
 
-void options_help(FILE *out, const struct option_row *rows, size_t n)
+void options_help(FILE *out, const struct option_row *table)
 {
-	size_t experts = 0;
+	size_t experts = 0, n;
+	_cleanup_free_ struct option_row *rows = options_all(table, &n);
 
 	for (size_t i = 0; i < n; i++)
 		if (rows[i].help && !rows[i].expert)

@@ -10,7 +10,7 @@
 struct error;
 
 struct option_row {
-	const char *name; /* without dashes */
+	const char *name; /* without dashes; NULL: the rows of @include, else the table's end */
 	char letter;	  /* 0: none */
 	const char *arg;  /* what the value is called; NULL: the option takes none */
 	const char *help; /* '\n' starts a new line; NULL: not listed */
@@ -22,6 +22,9 @@ struct option_row {
 	bool expert;	      /* listed apart: its default suits nearly all programs */
 	double min, max;      /* of a number, for setters that serve several rows */
 	const char *const *choices; /* of option_choice: NULL-terminated */
+	const struct option_row
+		*include;     /* a table whose rows stand here, for what is at @offset */
+	unsigned int without; /* of it: no rows whose not_for has one of these bits */
 };
 
 /* What an option that can be repeated was given. */
@@ -30,18 +33,21 @@ struct option_words {
 	size_t n;
 };
 
+/* All rows of a table, without further tables in it; ends like one. The caller's. */
+struct option_row *options_all(const struct option_row *table, size_t *ret_n);
+
 /* Reads options up to "--", wherever they stand among other words. These are moved to the end of
  * @argv; *ret_first is the index of the first one. Abbreviated long names are taken where they are
  * unique. -EINVAL with @e naming the option and, if one is near, what may have been meant. */
-int options_parse(const struct option_row *rows, size_t n, void *target, int argc, char **argv,
+int options_parse(const struct option_row *table, void *target, int argc, char **argv,
 		  int *ret_first, struct error *e);
 /* For what has options of its own, as a command to be run: reads options up to the first word that
  * is none, "--" or Coz's "---", and leaves @argv as it is. *ret_first is the index of the word
  * after them. */
-int options_parse_before(const struct option_row *rows, size_t n, void *target, int argc,
-			 char **argv, int *ret_first, struct error *e);
+int options_parse_before(const struct option_row *table, void *target, int argc, char **argv,
+			 int *ret_first, struct error *e);
 /* The listed options, one or more lines each; those for experts under a heading of their own. */
-void options_help(FILE *out, const struct option_row *rows, size_t n);
+void options_help(FILE *out, const struct option_row *table);
 
 /* A setter for options without a value: the bool at @row->offset becomes true. */
 int option_flag(void *target, const struct option_row *row, const char *value, struct error *e);

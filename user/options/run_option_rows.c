@@ -19,7 +19,7 @@
 
 static const char *const pay_names[] = {"auto", "sleep", "hold", "spin", NULL};
 static const char *const sync_names[] = {"sched", "pthread", NULL};
-const char *const color_names[] = {"auto", "always", "never", NULL};
+static const char *const color_names[] = {"auto", "always", "never", NULL};
 static const char *const status_names[] = {"auto", "view", "plain", "none", NULL};
 static const char *const format_names[] = {"json", "coz", NULL};
 static const char *const granularity_names[] = {"auto", "line", "function", NULL};
@@ -86,7 +86,7 @@ int option_set_word(void *target, const struct option_row *row, const char *valu
 	return 0;
 }
 
-int option_set_form(void *target, const struct option_row *row, const char *value, struct error *e)
+static int set_form(void *target, const struct option_row *row, const char *value, struct error *e)
 {
 	static const char *const names[] = {
 		[REPORT_JSON] = "json", [REPORT_CSV] = "csv", [REPORT_MARKDOWN] = "markdown"};
@@ -326,7 +326,7 @@ int option_set_signal(void *target, const struct option_row *row, const char *va
 	return r;
 }
 
-int option_add_debug_dir(void *target, const struct option_row *row, const char *value,
+static int add_debug_dir(void *target, const struct option_row *row, const char *value,
 			 struct error *e)
 {
 	struct debug_options *o = field(target, row);
@@ -337,7 +337,7 @@ int option_add_debug_dir(void *target, const struct option_row *row, const char 
 	return 0;
 }
 
-int option_add_source_prefix(void *target, const struct option_row *row, const char *value,
+static int add_source_prefix(void *target, const struct option_row *row, const char *value,
 			     struct error *e)
 {
 	struct debug_options *o = field(target, row);
@@ -374,6 +374,51 @@ int option_set_features(void *target, const struct option_row *row, const char *
 	return 0;
 }
 
+const struct option_row option_verbose[] = {
+	{"verbose", 0, NULL, "print what the kernel and libbpf say of programs that they\nrefuse",
+	 option_flag, .expert = true},
+	{NULL},
+};
+
+const struct option_row option_color[] = {
+	{"color", 0, "WHEN", "auto, always, never (auto)", option_choice, .choices = color_names},
+	{NULL},
+};
+
+const struct option_row option_debug_dir[] = {
+	{"debug-dir", 0, "DIR", "look for debug files in DIR before /usr/lib/debug\n(repeatable)",
+	 add_debug_dir},
+	{NULL},
+};
+
+const struct option_row option_source_prefix[] = {
+	{"source-prefix", 0, "OLD=NEW", "name source files in OLD as if in NEW (repeatable)",
+	 add_source_prefix},
+	{NULL},
+};
+
+const struct option_row option_report[] = {
+	{"top", 0, "N", "at most so many lines per progress point (15)", option_set_whole,
+	 offsetof(struct report_choice, top), .min = 1, .max = INT_MAX},
+	{"width", 0, "N", "columns to use (the terminal's, else 100)", option_set_whole,
+	 offsetof(struct report_choice, width), .min = 1, .max = INT_MAX},
+	{"no-curves", 0, NULL, "tables only", option_flag,
+	 offsetof(struct report_choice, no_curves)},
+	{"inline", 0, NULL, "show under each table where its lines were inlined", option_flag,
+	 offsetof(struct report_choice, inlined)},
+	{"html", 0, "FILE", "write the report as one HTML file, too", option_set_word,
+	 offsetof(struct report_choice, html)},
+	{"with-source", 0, NULL, "keep the source around each line that was tried, for --html",
+	 option_flag, offsetof(struct report_choice, with_source)},
+	{"json", 0, NULL, "all that is known as one JSON object, for other programs", set_form,
+	 offsetof(struct report_choice, form)},
+	{"csv", 0, NULL, "the tables as comma-separated values", set_form,
+	 offsetof(struct report_choice, form)},
+	{"markdown", 0, NULL, "the tables for a pull request", set_form,
+	 offsetof(struct report_choice, form)},
+	{NULL},
+};
+
 const struct option_row run_option_rows[] = {
 	{"progress", 'p', "POINT",
 	 "count visits of POINT, [NAME=]WHERE (repeatable); WHERE is\n"
@@ -401,8 +446,8 @@ const struct option_row run_option_rows[] = {
 	 "try lines of matching executables and libraries; !GLOB\n"
 	 "excludes, MAIN is the program itself (repeatable)",
 	 option_add_glob, offsetof(struct run_options, binaries)},
-	OPTION_ROW_SOURCE_PREFIX(offsetof(struct run_options, lines)),
-	OPTION_ROW_DEBUG_DIR(offsetof(struct run_options, lines)),
+	{.include = option_source_prefix, .offset = offsetof(struct run_options, lines)},
+	{.include = option_debug_dir, .offset = offsetof(struct run_options, lines)},
 	{"granularity", 0, "KIND",
 	 "try each line, each function, or auto: lines where there is\nline information, else "
 	 "functions (auto)",
@@ -515,14 +560,16 @@ const struct option_row run_option_rows[] = {
 	 "where the program does not write to the terminal (auto)",
 	 option_choice, offsetof(struct run_options, status), .choices = status_names},
 	{"quiet", 'q', NULL, "no status line", option_flag, offsetof(struct run_options, quiet)},
-	OPTION_ROW_VERBOSE(offsetof(struct run_options, verbose)),
+	{.include = option_verbose, .offset = offsetof(struct run_options, verbose)},
 	{"no-report", 0, NULL, "write the profile only", option_flag,
 	 offsetof(struct run_options, no_report), .not_for = NOT_VALIDATE},
-	OPTION_ROWS_REPORT(offsetof(struct run_options, report), NOT_VALIDATE),
-	OPTION_ROW_COLOR(offsetof(struct run_options, report.color)),
+	{.include = option_report,
+	 .offset = offsetof(struct run_options, report),
+	 .not_for = NOT_VALIDATE},
+	{.include = option_color, .offset = offsetof(struct run_options, report.color)},
 	{"help", 'h', NULL, "this text", option_flag, offsetof(struct run_options, help)},
 	{"trace-payments", 0, "FILE", NULL, option_set_word, offsetof(struct run_options, trace)},
 	{"disable", 0, "FEATURE[,FEATURE]", NULL, option_set_features,
 	 offsetof(struct run_options, disabled)},
+	{NULL},
 };
-const size_t n_run_option_rows = sizeof(run_option_rows) / sizeof(run_option_rows[0]);

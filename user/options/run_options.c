@@ -34,31 +34,24 @@ bool color_wanted(enum color_when when, int fd)
 }
 
 /* The command's own options, those of run that it has as well, and @more, which validate has. */
-static struct option_row *rows_of(enum run_kind kind, const struct option_row *more, size_t n_more,
-				  size_t *ret_n)
+static struct option_row *rows_of(enum run_kind kind, const struct option_row *more, size_t *ret_n)
 {
-	size_t n_own, n = 0;
-	const struct option_row *own = scope_option_rows(kind, &n_own);
-	unsigned int command = 1U << kind | (n_more ? NOT_VALIDATE : 0);
-	struct option_row *all = xcalloc(n_run_option_rows + n_own + n_more, sizeof(*all));
+	const struct option_row tables[] = {
+		{.include = scope_option_rows(kind)},
+		{.include = run_option_rows, .without = 1U << kind | (more ? NOT_VALIDATE : 0)},
+		{.include = more},
+		{NULL},
+	};
 
-	for (size_t i = 0; i < n_own; i++)
-		all[n++] = own[i];
-	for (size_t i = 0; i < n_run_option_rows; i++)
-		if (!(run_option_rows[i].not_for & command))
-			all[n++] = run_option_rows[i];
-	for (size_t i = 0; i < n_more; i++)
-		all[n++] = more[i];
-	*ret_n = n;
-	return all;
+	return options_all(tables, ret_n);
 }
 
-void run_options_list(enum run_kind kind, const struct option_row *more, size_t n_more, FILE *out)
+void run_options_list(enum run_kind kind, const struct option_row *more, FILE *out)
 {
 	size_t n;
-	_cleanup_free_ struct option_row *rows = rows_of(kind, more, n_more, &n);
+	_cleanup_free_ struct option_row *rows = rows_of(kind, more, &n);
 
-	options_help(out, rows, n);
+	options_help(out, rows);
 }
 
 void run_options_help(enum run_kind kind, FILE *out)
@@ -88,7 +81,7 @@ void run_options_help(enum run_kind kind, FILE *out)
 			       "/usr/bin/server:finish_request -d 60\n",
 	};
 	(void)fputs(heads[kind], out);
-	run_options_list(kind, NULL, 0, out);
+	run_options_list(kind, NULL, out);
 	(void)fputs(examples[kind], out);
 }
 
@@ -167,10 +160,10 @@ static int check(const struct run_options *o, struct error *e)
 }
 
 /* Options may stand behind PID as well: it reads like a command of its own. */
-static int parse_words(const struct option_row *rows, size_t n, struct run_options *o, int argc,
-		       char **argv, struct error *e)
+static int parse_words(const struct option_row *rows, struct run_options *o, int argc, char **argv,
+		       struct error *e)
 {
-	int first = argc, r = options_parse_before(rows, n, o, argc, argv, &first, e);
+	int first = argc, r = options_parse_before(rows, o, argc, argv, &first, e);
 
 	if (r == 0 && o->kind == RUN_ATTACH && first < argc) {
 		r = scope_options_pids(&o->scope, argv[first], e);
@@ -178,7 +171,7 @@ static int parse_words(const struct option_row *rows, size_t n, struct run_optio
 		argc -= first;
 		first = argc;
 		if (r == 0)
-			r = options_parse_before(rows, n, o, argc, argv, &first, e);
+			r = options_parse_before(rows, o, argc, argv, &first, e);
 	}
 	if (r == 0 && o->kind != RUN_LAUNCH && first < argc)
 		return fail(e, EINVAL, "'%s': one word too many; several processes are PID,PID",
@@ -208,7 +201,7 @@ const char *run_options_misplaced(const struct run_options *o)
 {
 	size_t n;
 	_cleanup_free_ struct option_row *rows =
-		o->kind == RUN_LAUNCH ? rows_of(o->kind, NULL, 0, &n) : NULL;
+		o->kind == RUN_LAUNCH ? rows_of(o->kind, NULL, &n) : NULL;
 
 	for (char *const *word = o->command; rows && !o->n_points && *word; word++)
 		if (word > o->command && is_ours(*word, rows, n))
@@ -216,8 +209,8 @@ const char *run_options_misplaced(const struct run_options *o)
 	return NULL;
 }
 
-int run_options_parse(enum run_kind kind, const struct option_row *more, size_t n_more, int argc,
-		      char **argv, struct run_options *ret, struct error *e)
+int run_options_parse(enum run_kind kind, const struct option_row *more, int argc, char **argv,
+		      struct run_options *ret, struct error *e)
 {
 	_cleanup_free_ struct option_row *rows = NULL;
 	size_t n_rows;
@@ -235,8 +228,8 @@ int run_options_parse(enum run_kind kind, const struct option_row *more, size_t 
 
 	for (int percent = DEFAULT_STEP_PERCENT; percent <= 100; percent += DEFAULT_STEP_PERCENT)
 		o.grid[o.n_grid++] = percent / 100.0;
-	rows = rows_of(kind, more, n_more, &n_rows);
-	r = parse_words(rows, n_rows, &o, argc, argv, e);
+	rows = rows_of(kind, more, &n_rows);
+	r = parse_words(rows, &o, argc, argv, e);
 	if (r == 0 && !o.help)
 		r = check(&o, e);
 	if (r < 0) {

@@ -115,12 +115,12 @@ struct run_options {
 };
 
 /* Reads argv[1..] of run, attach (PID[,PID...] among the options) or system; argv[0] is the
- * command's name. @more: options of a command's own beside those of run. "--" and "---" end the
- * options, and so does the first word that is none. Negative errno with @e set for an unknown
- * option, a malformed value, or no command. The contents of *ret are the caller's
+ * command's name. @more: options of a command's own beside those of run, or NULL. "--" and "---"
+ * end the options, and so does the first word that is none. Negative errno with @e set for an
+ * unknown option, a malformed value, or no command. The contents of *ret are the caller's
  * (run_options_free). */
-int run_options_parse(enum run_kind kind, const struct option_row *more, size_t n_more, int argc,
-		      char **argv, struct run_options *ret, struct error *e);
+int run_options_parse(enum run_kind kind, const struct option_row *more, int argc, char **argv,
+		      struct run_options *ret, struct error *e);
 void run_options_free(struct run_options *o); /* frees the contents, not @o */
 /* A word behind the program's name that reads like an option of ours, which it is not there: of a
  * run that has no point. NULL: there is none. */
@@ -128,7 +128,7 @@ const char *run_options_misplaced(const struct run_options *o);
 /* What --help prints. */
 void run_options_help(enum run_kind kind, FILE *out);
 /* Of that, the options. @more as for run_options_parse. */
-void run_options_list(enum run_kind kind, const struct option_row *more, size_t n_more, FILE *out);
+void run_options_list(enum run_kind kind, const struct option_row *more, FILE *out);
 
 /* "first", "inclusive". */
 const char *run_attribution_name(enum run_attribution attribution);

@@ -39,33 +39,30 @@ static int set_tree(void *target, const struct option_row *row, const char *valu
 }
 
 #define AT(field) offsetof(struct run_options, scope.field)
-#define ROW_ONLY                                                                                  \
-	{                                                                                         \
-		"only", 0, "GLOB",                                                                \
-			"profile only processes whose executable matches GLOB, by\npath or last " \
-			"component",                                                              \
-			option_set_word, AT(only)                                                 \
-	}
 #define FOLLOW_REST "what else it executes\n(exec), or neither (none); (all)"
 
-#define ROW_INJECT                                                                               \
-	{                                                                                        \
-		"inject", 0, "WHEN",                                                             \
-			"put a signal handler into the processes, by which threads\nsleep that " \
-			"would else be kept on a CPU: where it is\n"                             \
-			"needed (auto), in any case (always), or not (never)",                   \
-			option_choice, AT(inject), .choices = inject_names                       \
-	}
-#define ROW_SIGNAL                                                                       \
-	{                                                                                \
-		"signal", 0, "N", "real-time signal of that handler", option_set_signal, \
-			offsetof(struct run_options, signo), .expert = true              \
-	}
+static const struct option_row only_row[] = {
+	{"only", 0, "GLOB",
+	 "profile only processes whose executable matches GLOB, by\npath or last component",
+	 option_set_word, AT(only)},
+	{NULL},
+};
+
+static const struct option_row handler_rows[] = {
+	{"inject", 0, "WHEN",
+	 "put a signal handler into the processes, by which threads\nsleep that would else be kept "
+	 "on a CPU: where it is\nneeded (auto), in any case (always), or not (never)",
+	 option_choice, AT(inject), .choices = inject_names},
+	{"signal", 0, "N", "real-time signal of that handler", option_set_signal,
+	 offsetof(struct run_options, signo), .expert = true},
+	{NULL},
+};
 
 static const struct option_row launch_rows[] = {
 	{"follow", 0, "WHAT", "profile the program's children as well (all), only " FOLLOW_REST,
 	 set_follow, AT(follow), .choices = follow_names},
-	ROW_ONLY,
+	{.include = only_row},
+	{NULL},
 };
 
 static const struct option_row attach_rows[] = {
@@ -73,12 +70,12 @@ static const struct option_row attach_rows[] = {
 	 "profile each process's children as well, those it has and\nlater ones (all), "
 	 "only " FOLLOW_REST,
 	 set_follow, AT(follow), .choices = follow_names},
-	ROW_ONLY,
+	{.include = only_row},
 	{"duration", 'd', "SECS",
 	 "let go after SECS seconds (0: by Ctrl-C, or when all\nprocesses have ended)",
 	 option_set_seconds, offsetof(struct run_options, duration_ns)},
-	ROW_INJECT,
-	ROW_SIGNAL,
+	{.include = handler_rows},
+	{NULL},
 };
 
 static const struct option_row system_rows[] = {
@@ -94,25 +91,16 @@ static const struct option_row system_rows[] = {
 	 option_flag, AT(kernel)},
 	{"duration", 'd', "SECS", "let go after SECS seconds (0: by Ctrl-C)", option_set_seconds,
 	 offsetof(struct run_options, duration_ns)},
-	ROW_INJECT,
-	ROW_SIGNAL,
+	{.include = handler_rows},
+	{NULL},
 };
 
-#define COUNT(rows) (sizeof(rows) / sizeof(*(rows)))
-
-const struct option_row *scope_option_rows(enum run_kind kind, size_t *ret_n)
+const struct option_row *scope_option_rows(enum run_kind kind)
 {
-	static const struct {
-		const struct option_row *rows;
-		size_t n;
-	} own[] = {
-		[RUN_LAUNCH] = {launch_rows, COUNT(launch_rows)},
-		[RUN_ATTACH] = {attach_rows, COUNT(attach_rows)},
-		[RUN_SYSTEM] = {system_rows, COUNT(system_rows)},
-	};
+	static const struct option_row *const own[] = {
+		[RUN_LAUNCH] = launch_rows, [RUN_ATTACH] = attach_rows, [RUN_SYSTEM] = system_rows};
 
-	*ret_n = own[kind].n;
-	return own[kind].rows;
+	return own[kind];
 }
 
 int scope_options_pids(struct scope_options *s, const char *word, struct error *e)

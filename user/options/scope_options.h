@@ -44,7 +44,7 @@ const char *run_inject_name(enum run_inject inject);
 
 /* The rows that the command has beside those that they all have; their target is a struct
  * run_options. */
-const struct option_row *scope_option_rows(enum run_kind kind, size_t *ret_n);
+const struct option_row *scope_option_rows(enum run_kind kind);
 /* PID[,PID...] of attach. */
 int scope_options_pids(struct scope_options *s, const char *word, struct error *e);
 bool scope_options_has_rule(const struct scope_options *s);

@@ -54,7 +54,6 @@ struct run_purpose {
 	bool slows;		       /* experiments may slow the line for real */
 	bool no_file;		       /* no profile is written */
 	const struct option_row *rows; /* options of its own, beside those of run; NULL: none */
-	size_t n_rows;
 };
 
 /* How `cozbpf validate` slows the line: it is found out before the first experiment whether a probe
