@@ -16,7 +16,6 @@
 
 #define DIRECTORY "cozbpf"
 #define MAX_FILE 1024
-#define MAX_DIGITS 8 /* no overflow, and more than CALIBRATION_MAX_NS has */
 
 static bool only_ours(const struct stat *st, mode_t kind, mode_t others)
 {
@@ -45,53 +44,40 @@ static int open_ours(const char *run, bool make)
 	return open_directory(parent, DIRECTORY, S_IRWXG | S_IRWXO);
 }
 
-/* All of the file but the figures, which end it. */
-static int render_head(const struct calibration_key *key, char *buf, size_t size)
-{
-	int n = snprintf(buf, size, "cozbpf calibration\n%s\n", key->text);
+#define FIGURES "pay %lld beside %lld slope %lld hit %lld beside %lld slope %lld tick %lld\n"
 
-	return n > 0 && (size_t)n < size ? n : -ENAMETOOLONG;
+static bool sound(const struct abi_unseen *c)
+{
+	return c->ns >= 0 && c->ns <= CALIBRATION_MAX && c->beside_ns >= 0 &&
+	       c->beside_ns <= CALIBRATION_MAX && c->slope_q8 >= 0 &&
+	       c->slope_q8 <= CALIBRATION_MAX;
 }
 
-/* "NAME DIGITS" and @end; moves on. */
-static bool take_figure(const char **at, const char *name, char end, abi_s64 *ret)
+/* The file's text. Returns its length. */
+static int render(const struct calibration_key *key, const struct calibration *c,
+		  char buf[MAX_FILE])
 {
-	size_t n = strlen(name), digits;
-	abi_s64 v = 0;
+	int n;
 
-	if (strncmp(*at, name, n) || (*at)[n] != ' ')
-		return false;
-	*at += n + 1;
-	digits = strspn(*at, "0123456789");
-	if (!digits || digits > MAX_DIGITS || (*at)[digits] != end)
-		return false;
-	for (size_t i = 0; i < digits; i++)
-		v = 10 * v + ((*at)[i] - '0');
-	*at += digits + 1;
-	*ret = v;
-	return v <= CALIBRATION_MAX;
+	if (!sound(&c->pay) || !sound(&c->hit) || c->tick_ns < 0 || c->tick_ns > CALIBRATION_MAX)
+		return -ERANGE;
+	n = snprintf(buf, MAX_FILE, "cozbpf calibration\n%s\n" FIGURES, key->text, c->pay.ns,
+		     c->pay.beside_ns, c->pay.slope_q8, c->hit.ns, c->hit.beside_ns,
+		     c->hit.slope_q8, c->tick_ns);
+	return n > 0 && n < MAX_FILE ? n : -ENAMETOOLONG;
 }
 
-static bool take_unseen(const char **at, const char *name, char end, struct abi_unseen *ret)
-{
-	return take_figure(at, name, ' ', &ret->ns) &&
-	       take_figure(at, "beside", ' ', &ret->beside_ns) &&
-	       take_figure(at, "slope", end, &ret->slope_q8);
-}
-
+/* What does not look as it would if these figures were written is refused. */
 static int parse(const char *text, const struct calibration_key *key, struct calibration *ret)
 {
-	char head[MAX_FILE];
-	struct calibration c;
-	int n = render_head(key, head, sizeof(head));
+	const char *figures = strstr(text, "\npay ");
+	struct calibration c = {0};
+	char same[MAX_FILE];
 
-	if (n < 0)
-		return n;
-	if (strncmp(text, head, (size_t)n))
-		return -ESTALE;
-	text += n;
-	if (!take_unseen(&text, "pay", ' ', &c.pay) || !take_unseen(&text, "hit", ' ', &c.hit) ||
-	    !take_figure(&text, "tick", '\n', &c.tick_ns) || *text)
+	if (!figures || sscanf(figures + 1, FIGURES, &c.pay.ns, &c.pay.beside_ns, &c.pay.slope_q8,
+			       &c.hit.ns, &c.hit.beside_ns, &c.hit.slope_q8, &c.tick_ns) != 7)
+		return -EBADMSG;
+	if (render(key, &c, same) < 0 || strcmp(same, text) != 0)
 		return -EBADMSG;
 	*ret = c;
 	return 0;
@@ -129,13 +115,6 @@ static int write_file(int fd, const char *text, size_t size)
 	return n < 0 ? -errno : (size_t)n == size ? 0 : -ENOSPC;
 }
 
-static bool sound(const struct abi_unseen *c)
-{
-	return c->ns >= 0 && c->ns <= CALIBRATION_MAX && c->beside_ns >= 0 &&
-	       c->beside_ns <= CALIBRATION_MAX && c->slope_q8 >= 0 &&
-	       c->slope_q8 <= CALIBRATION_MAX;
-}
-
 int calibration_keep(const char *run, const struct calibration_key *key,
 		     const struct calibration *c)
 {
@@ -145,17 +124,9 @@ int calibration_keep(const char *run, const struct calibration_key *key,
 
 	if (dir < 0)
 		return dir;
-	if (!sound(&c->pay) || !sound(&c->hit) || c->tick_ns < 0 || c->tick_ns > CALIBRATION_MAX)
-		return -ERANGE;
-	n = render_head(key, text, sizeof(text));
+	n = render(key, c, text);
 	if (n < 0)
 		return n;
-	n += snprintf(text + n, sizeof(text) - (size_t)n,
-		      "pay %lld beside %lld slope %lld hit %lld beside %lld slope %lld tick %lld\n",
-		      c->pay.ns, c->pay.beside_ns, c->pay.slope_q8, c->hit.ns, c->hit.beside_ns,
-		      c->hit.slope_q8, c->tick_ns);
-	if ((size_t)n >= sizeof(text))
-		return -ENAMETOOLONG;
 	(void)snprintf(name, sizeof(name), "%s.%llx", key->file,
 		       (unsigned long long)rng_fresh_seed());
 	fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
