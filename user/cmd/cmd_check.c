@@ -12,6 +12,7 @@
 #include "dwarf/lines.h"
 #include "elf/object.h"
 #include "kernel/probe.h"
+#include "kernel/refusal.h"
 #include "session/session.h"
 #include "target/launch.h"
 
@@ -301,7 +302,7 @@ int cmd_check(int argc, char **argv)
 			return log_error("check: %s", e.text);
 	}
 	if (options.verbose)
-		session_verbose();
+		load_log_verbose();
 	features = session_probe(options.disabled, &n);
 	if (!find_blocker(features, n))
 		add_decoder_row(&features, &n);

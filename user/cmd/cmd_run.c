@@ -12,6 +12,7 @@
 #include "decoder/decoder.h"
 #include "experiment/runner.h"
 #include "code/map.h"
+#include "kernel/refusal.h"
 #include "points/points.h"
 #include "session/visit_rates.h"
 #include "shim/image.h"
@@ -156,7 +157,7 @@ int run_open_session(struct run *r, struct error *e)
 	if (err < 0)
 		return err;
 	if (r->options.verbose)
-		session_verbose();
+		load_log_verbose();
 	err = session_check_rights(e);
 	if (err == 0)
 		err = decoder_start(NULL, e);

@@ -145,9 +145,11 @@ struct session {
 						     has run in each address space */
 };
 
-/* session.c: session_open, for the programs' sake alone. On failure *why says why, or why->why is
- * "" and @e says it. */
-int session_try(const struct session_options *o, struct refusal *why, struct error *e);
+/* session.c: session_open; where the kernel refuses the programs *why says why, else why->why is
+ * "".
+ */
+int session_open_programs(const struct session_options *o, struct session **ret,
+			  struct refusal *why, struct error *e);
 /* Attaches a tracepoint's program. */
 int session_attach_program(struct bpf_program *prog, struct bpf_link **ret, struct error *e);
 

@@ -116,8 +116,8 @@ static void cleanup_session(struct session **s)
 	session_close(*s);
 }
 
-static int open_programs(const struct session_options *o, struct session **ret, struct refusal *why,
-			 struct error *e)
+int session_open_programs(const struct session_options *o, struct session **ret,
+			  struct refusal *why, struct error *e)
 {
 	_cleanup_(cleanup_session) struct session *s = NULL;
 	struct calibration_host host;
@@ -178,21 +178,7 @@ int session_open(const struct session_options *o, struct session **ret, struct e
 {
 	struct refusal why;
 
-	return open_programs(o, ret, &why, e);
-}
-
-int session_try(const struct session_options *o, struct refusal *why, struct error *e)
-{
-	struct session *s = NULL;
-	int r = open_programs(o, &s, why, e);
-
-	session_close(s);
-	return r;
-}
-
-void session_verbose(void)
-{
-	load_log_verbose();
+	return session_open_programs(o, ret, &why, e);
 }
 
 void session_settle(struct session *s)

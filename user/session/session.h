@@ -61,8 +61,6 @@ void session_settle(struct session *s);
 /* Tries every feature for real, and loads what runs would load. The caller's (free).
  * @disabled: comma list of features to treat as missing, or NULL. */
 struct feature *session_probe(const char *disabled, size_t *ret_n);
-/* What the kernel refuses, and libbpf about it, is printed to standard error from now on. */
-void session_verbose(void);
 /* Has payments and hits cost what they really do: measures it (half a second, on two CPUs), unless
  * an earlier run since boot has. Before session_attach. Without it payments are only a little less
  * exact. */

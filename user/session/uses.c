@@ -41,6 +41,7 @@ static int try_with(size_t i, enum abi_payer payer, bool many, const char *disab
 		    struct refusal *why)
 {
 	struct session_options o = uses[i].options;
+	struct session *s = NULL;
 	struct error e = {};
 	int r;
 
@@ -49,7 +50,8 @@ static int try_with(size_t i, enum abi_payer payer, bool many, const char *disab
 	o.many = o.all_execs = many;
 	o.disabled = disabled;
 	o.calibrate = true; /* what that takes as well */
-	r = session_try(&o, why, &e);
+	r = session_open_programs(&o, &s, why, &e);
+	session_close(s);
 	if (r < 0 && !why->why[0])
 		(void)snprintf(why->why, sizeof(why->why), "%.*s", (int)sizeof(why->why) - 1,
 			       e.text);
