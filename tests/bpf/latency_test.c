@@ -142,7 +142,7 @@ static void end(struct driven *d, struct backend_totals *after)
 	assert_int_equal(session_backend.snapshot(d->session, after), 0);
 }
 
-static uint64_t measured(struct driven *d, size_t index, struct backend_latency *ret)
+static uint64_t measured(struct driven *d, size_t index, struct profile_latency *ret)
 {
 	uint64_t n = 0;
 
@@ -160,7 +160,7 @@ static uint64_t measured(struct driven *d, size_t index, struct backend_latency 
 
 /* One experiment with these steps in it. */
 static uint64_t experiment(struct driven *d, const char *steps, size_t index,
-			   struct backend_latency *ret)
+			   struct profile_latency *ret)
 {
 	struct backend_totals a, b;
 
@@ -173,7 +173,7 @@ static uint64_t experiment(struct driven *d, const char *steps, size_t index,
 static void by_thread(void **state)
 {
 	struct backend_totals a, b;
-	struct backend_latency l;
+	struct profile_latency l;
 	struct driven d;
 
 	(void)state;
@@ -203,7 +203,7 @@ static void by_thread(void **state)
 
 static void odd_ones(void **state)
 {
-	struct backend_latency l;
+	struct profile_latency l;
 	struct driven d;
 
 	(void)state;
@@ -238,7 +238,7 @@ static void odd_ones(void **state)
 
 static void by_key(void **state)
 {
-	struct backend_latency l;
+	struct profile_latency l;
 	struct driven d;
 
 	(void)state;
@@ -254,7 +254,7 @@ static void by_key(void **state)
 
 static void full(void **state)
 {
-	struct backend_latency l;
+	struct profile_latency l;
 	struct driven d;
 
 	(void)state;
@@ -275,7 +275,7 @@ static void full(void **state)
 static bool means(struct driven *d, double speedup, double virtual[2], double clock[2])
 {
 	struct backend_totals a, b;
-	struct backend_latency l;
+	struct profile_latency l;
 
 	begin(d, speedup, &a);
 	(void)usleep(1500000);
@@ -352,7 +352,7 @@ static void handed_over(struct driven *d, double speedup, unsigned int ms, doubl
 			double *ret_buckets)
 {
 	struct backend_totals a, b;
-	struct backend_latency l;
+	struct profile_latency l;
 	uint64_t n = 0;
 
 	begin(d, speedup, &a);

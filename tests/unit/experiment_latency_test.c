@@ -17,7 +17,7 @@ static int answer;	 /* what the backend says */
 static uint64_t counted; /* it measures 1, 2, 3... intervals */
 static size_t sunk;
 
-static int measure(void *b, size_t index, struct backend_latency *ret)
+static int measure(void *b, size_t index, struct profile_latency *ret)
 {
 	assert_ptr_equal(b, &fake);
 	if (answer < 0)
@@ -26,7 +26,7 @@ static int measure(void *b, size_t index, struct backend_latency *ret)
 		return -ENODATA;
 	/* Not while the experiment runs. */
 	assert_false(fake.running);
-	*ret = (struct backend_latency){.sum_ns = -5,
+	*ret = (struct profile_latency){.sum_ns = -5,
 					.unmatched = 1,
 					.unended = 2,
 					.crossed = 3,
@@ -36,8 +36,8 @@ static int measure(void *b, size_t index, struct backend_latency *ret)
 					.buckets = calloc(2, sizeof(*ret->buckets)),
 					.n_buckets = 2};
 	assert_non_null(ret->buckets);
-	ret->buckets[0] = (struct backend_bucket){10, ++counted};
-	ret->buckets[1] = (struct backend_bucket){1000, 9};
+	ret->buckets[0] = (struct profile_bucket){10, ++counted};
+	ret->buckets[1] = (struct profile_bucket){1000, 9};
 	return 0;
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "base/waits.h"
+#include "profile/profile.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -72,24 +73,6 @@ struct backend_owed {
 			      of any thread, ns */
 };
 
-struct backend_bucket {
-	uint32_t bucket; /* shared/histogram.h */
-	uint64_t count;
-};
-
-/* A latency point in one experiment: intervals that lie in it, in virtual time, and what could not
- * be timed. */
-struct backend_latency {
-	int64_t sum_ns;	    /* of the intervals */
-	uint64_t unmatched; /* ends without a begin */
-	uint64_t unended;   /* begins without an end: another begin followed, or the thread ended */
-	uint64_t crossed;   /* ends whose begin was before the experiment */
-	uint64_t lost;	    /* begins that found no room */
-	int64_t in_flight_begin, in_flight_end; /* how many were under way */
-	struct backend_bucket *buckets;		/* ascending; no empty ones */
-	size_t n_buckets;
-};
-
 struct backend_sample {
 	uint64_t addr; /* a place in the code, as the backend numbers it */
 	uint64_t count;
@@ -145,7 +128,7 @@ struct backend_ops {
 	int (*owed)(void *b, struct backend_owed *ret);
 	/* What point @index measured between begin() and end(). Call after end(). -ENODATA: it
 	 * counts only. The buckets are the caller's (free). NULL: no point measures. */
-	int (*latency)(void *b, size_t index, struct backend_latency *ret);
+	int (*latency)(void *b, size_t index, struct profile_latency *ret);
 
 	/* Optional: opens a window in which slopes are measured, or closes it. @places are in the
 	 * order of their intervals, which do not overlap. */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "experiment/books.h"
 
-#include "base/cleanup.h"
 #include "base/memory.h"
 
 #include <errno.h>
@@ -139,33 +138,17 @@ void books_settled_point(const struct backend_totals *settled, const struct back
 int books_latency(const struct backend_ops *ops, void *backend, size_t index,
 		  struct profile_point *ret)
 {
-	_cleanup_free_ struct backend_bucket *counted = NULL;
-	struct profile_latency *l;
-	struct backend_latency m;
+	struct profile_latency measured;
 	int r;
 
 	profile_latency_free(ret->latency);
 	ret->latency = NULL;
 	if (ret->kind != PROFILE_LATENCY || !ops->latency)
 		return 0;
-	r = ops->latency(backend, index, &m);
+	r = ops->latency(backend, index, &measured);
 	if (r < 0)
 		return r == -ENODATA ? 0 : r;
-	counted = m.buckets;
-	ret->latency = l = xcalloc(1, sizeof(*l));
-	*l = (struct profile_latency){
-		.sum_ns = m.sum_ns,
-		.unmatched = m.unmatched,
-		.unended = m.unended,
-		.crossed = m.crossed,
-		.lost = m.lost,
-		.in_flight_begin = m.in_flight_begin,
-		.in_flight_end = m.in_flight_end,
-		.buckets = xcalloc(m.n_buckets, sizeof(*l->buckets)),
-		.n_buckets = m.n_buckets,
-	};
-	for (size_t i = 0; i < m.n_buckets; i++)
-		l->buckets[i] = (struct profile_bucket){counted[i].bucket, counted[i].count};
+	ret->latency = xmemdup(&measured, 1, sizeof(measured));
 	return 0;
 }
 

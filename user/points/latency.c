@@ -119,9 +119,9 @@ int points_latency_begin(struct points *ps)
 }
 
 /* What was counted between two readings. */
-static struct backend_latency difference(const struct abi_latency *a, const struct abi_latency *b)
+static struct profile_latency difference(const struct abi_latency *a, const struct abi_latency *b)
 {
-	struct backend_latency d = {
+	struct profile_latency d = {
 		.sum_ns = (int64_t)((uint64_t)b->sum - (uint64_t)a->sum),
 		.unmatched = b->unmatched - a->unmatched,
 		.unended = b->unended - a->unended,
@@ -137,12 +137,12 @@ static struct backend_latency difference(const struct abi_latency *a, const stru
 	d.n_buckets = 0;
 	for (uint32_t i = 0; i < HISTOGRAM_BUCKETS; i++)
 		if (b->buckets[i] != a->buckets[i])
-			d.buckets[d.n_buckets++] = (struct backend_bucket){
+			d.buckets[d.n_buckets++] = (struct profile_bucket){
 				i, (uint32_t)(b->buckets[i] - a->buckets[i])};
 	return d;
 }
 
-int points_latency(struct points *ps, size_t i, struct backend_latency *ret)
+int points_latency(struct points *ps, size_t i, struct profile_latency *ret)
 {
 	const struct point *p = points_shown(ps, i);
 	struct abi_latency now;

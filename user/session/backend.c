@@ -350,7 +350,7 @@ static int owed(void *b, struct backend_owed *ret)
 	return 0;
 }
 
-static int latency(void *b, size_t i, struct backend_latency *ret)
+static int latency(void *b, size_t i, struct profile_latency *ret)
 {
 	struct session *s = b;
 
