@@ -237,72 +237,38 @@ static int drain(const struct bpf_map *map, void *keys, struct abi_sample_sum *s
 	return 0;
 }
 
-static size_t sites_of(const struct abi_chain *c)
-{
-	size_t n = 0;
-
-	while (n < ABI_CHAIN_SITES && c->sites[n])
-		n++;
-	return n;
-}
-
-static int inclusive_samples(struct session *s, struct backend_sample **ret, size_t *ret_n)
-{
-	_cleanup_free_ struct abi_chain *keys = xcalloc(ABI_MAX_CHAINS, sizeof(*keys));
-	_cleanup_free_ struct abi_sample_sum *sums = xcalloc(ABI_MAX_CHAINS, sizeof(*sums));
-	struct backend_sample *out;
-	size_t total = 0, used = 0;
-	uint32_t n;
-	int r = drain(s->skel->maps.chains, keys, sums, ABI_MAX_CHAINS, &n);
-
-	if (r < 0)
-		return r;
-	for (uint32_t i = 0; i < n; i++)
-		total += sites_of(&keys[i]);
-	out = xcalloc(total, sizeof(*out));
-	for (uint32_t i = 0; i < n; i++)
-		for (size_t k = 0, sites = sites_of(&keys[i]); k < sites; k++)
-			out[used++] = (struct backend_sample){.addr = keys[i].sites[k],
-							      .count = sums[i].count,
-							      .ns = sums[i].ns,
-							      .more = k + 1 < sites};
-	*ret = out;
-	*ret_n = used;
-	return 0;
-}
-
-static int first_samples(struct session *s, struct backend_sample **ret, size_t *ret_n)
-{
-	_cleanup_free_ struct abi_sample_key *keys = xcalloc(ABI_MAX_SAMPLES, sizeof(*keys));
-	_cleanup_free_ struct abi_sample_sum *sums = xcalloc(ABI_MAX_SAMPLES, sizeof(*sums));
-	struct backend_sample *out;
-	uint32_t n;
-	int r = drain(s->skel->maps.samples, keys, sums, ABI_MAX_SAMPLES, &n);
-
-	if (r < 0)
-		return r;
-	out = xcalloc(n, sizeof(*out));
-	for (uint32_t i = 0; i < n; i++)
-		out[i] = (struct backend_sample){.addr = keys[i].code,
-						 .count = sums[i].count,
-						 .ns = sums[i].ns,
-						 .wait = ABI_CODE_WAIT(keys[i].code)};
-	*ret = out;
-	*ret_n = n;
-	return 0;
-}
-
-static int rest(void *b, bool rests)
-{
-	return clocks_rest(b, rests);
-}
+_Static_assert(sizeof(struct abi_sample_key) == sizeof(abi_u64), "a chain of one");
+_Static_assert(sizeof(struct abi_chain) == ABI_CHAIN_SITES * sizeof(abi_u64), "nothing but sites");
 
 static int samples(void *b, struct backend_sample **ret, size_t *ret_n)
 {
 	struct session *s = b;
+	bool inclusive = s->options.inclusive;
+	const size_t sites = inclusive ? ABI_CHAIN_SITES : 1;
+	uint32_t n, max = inclusive ? ABI_MAX_CHAINS : ABI_MAX_SAMPLES;
+	_cleanup_free_ abi_u64 *keys = xcalloc(max * sites, sizeof(*keys));
+	_cleanup_free_ struct abi_sample_sum *sums = xcalloc(max, sizeof(*sums));
+	struct backend_sample *out;
+	size_t used = 0;
+	int r = drain(inclusive ? s->skel->maps.chains : s->skel->maps.samples, keys, sums, max,
+		      &n);
 
-	return s->options.inclusive ? inclusive_samples(s, ret, ret_n)
-				    : first_samples(s, ret, ret_n);
+	if (r < 0)
+		return r;
+	out = xcalloc(n * sites, sizeof(*out));
+	for (uint32_t i = 0; i < n; i++) {
+		const abi_u64 *chain = &keys[i * sites];
+
+		for (size_t k = 0; k < sites && (chain[k] || !inclusive); k++)
+			out[used++] = (struct backend_sample){.addr = chain[k],
+							      .count = sums[i].count,
+							      .ns = sums[i].ns,
+							      .more = k + 1 < sites && chain[k + 1],
+							      .wait = ABI_CODE_WAIT(chain[k])};
+	}
+	*ret = out;
+	*ret_n = used;
+	return 0;
 }
 
 static void add_record(const struct abi_thread_record *r, struct backend_owed *sum)
@@ -393,32 +359,17 @@ static int intervals(void *b, const char *line, struct backend_interval *ret, si
 	return 0;
 }
 
-static int slopes_begin(void *b, const struct backend_place *places, size_t n)
-{
-	return session_slopes_begin(b, places, n);
-}
-
-static int slopes_end(void *b)
-{
-	return session_slopes_end(b);
-}
-
-static int slopes(void *b, size_t i, unsigned int class, struct backend_slopes *ret)
-{
-	return session_slopes(b, i, class, ret);
-}
-
 const struct backend_ops session_backend = {
 	.begin = begin,
 	.snapshot = snapshot,
 	.end = end,
-	.rest = rest,
+	.rest = clocks_rest,
 	.samples = samples,
 	.owed = owed,
 	.latency = latency,
-	.slopes_begin = slopes_begin,
-	.slopes_end = slopes_end,
-	.slopes = slopes,
+	.slopes_begin = session_slopes_begin,
+	.slopes_end = session_slopes_end,
+	.slopes = session_slopes,
 	.name = name,
 	.callers = callers,
 	.inlined = inlined,

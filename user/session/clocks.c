@@ -59,8 +59,9 @@ static void start(struct session *s, unsigned int cpu)
 	__atomic_store_n(&s->skel->bss->clock_states[cpu], ABI_IDLE_WOKEN, __ATOMIC_SEQ_CST);
 }
 
-int clocks_rest(struct session *s, bool rests)
+int clocks_rest(void *session, bool rests)
 {
+	struct session *s = session;
 	struct abi_control *c = &s->skel->bss->control;
 
 	if (rests == s->resting)

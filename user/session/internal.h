@@ -186,7 +186,7 @@ bool clocks_idle(const struct session *s, unsigned int cpu);
 void clocks_maintain(struct session *s);
 /* Stops them all, or has them go again: between experiments that are far from each other. Waits are
  * not sampled either. */
-int clocks_rest(struct session *s, bool rests);
+int clocks_rest(void *session, bool rests);
 
 /* CPU time, in ns, that a hypervisor took from this machine's CPUs since boot; 0: none, or not
  * known. */
@@ -228,9 +228,9 @@ int totals_read(struct session *s, struct abi_totals *ret);
 /* slopes.c: after load; and the calls of experiment/backend.h. */
 int slopes_map(struct session *s, struct error *e);
 void slopes_unmap(struct session *s); /* not opened: allowed */
-int session_slopes_begin(struct session *s, const struct backend_place *places, size_t n);
-int session_slopes_end(struct session *s);
-int session_slopes(struct session *s, size_t point, unsigned int class, struct backend_slopes *ret);
+int session_slopes_begin(void *session, const struct backend_place *places, size_t n);
+int session_slopes_end(void *session);
+int session_slopes(void *session, size_t point, unsigned int class, struct backend_slopes *ret);
 
 /* sync.c: before and after load; tells the shim whether an experiment runs. */
 void sync_configure(struct session *s);

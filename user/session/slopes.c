@@ -62,8 +62,9 @@ static uint32_t number_of(const struct session *s, const struct point *p)
 	return (uint32_t)(p - s->points.all);
 }
 
-int session_slopes_begin(struct session *s, const struct backend_place *places, size_t n)
+int session_slopes_begin(void *session, const struct backend_place *places, size_t n)
 {
+	struct session *s = session;
 	struct abi_slopes_control *c = &s->skel->bss->slopes_control;
 	uint64_t window = ++s->window;
 	struct abi_place *to;
@@ -104,8 +105,9 @@ int session_slopes_begin(struct session *s, const struct backend_place *places, 
 
 /* A hypervisor that takes a CPU away takes ticks along, and a thread's next one stands for too
  * little: what the scheduler says that threads executed is spread over the ticks that came. */
-int session_slopes_end(struct session *s)
+int session_slopes_end(void *session)
 {
+	struct session *s = session;
 	uint64_t run, ticked;
 	int r = read_run(s, &run, &ticked);
 
@@ -198,8 +200,9 @@ static void tell(struct session *s, const struct sums *x, bool intervals,
 		ret->place_ns[i] = llround(scale * entry_ns(s, x, ABI_ENTRY_FIRST + i, intervals));
 }
 
-int session_slopes(struct session *s, size_t point, unsigned int class, struct backend_slopes *ret)
+int session_slopes(void *session, size_t point, unsigned int class, struct backend_slopes *ret)
 {
+	struct session *s = session;
 	_cleanup_free_ struct abi_slopes *all = xcalloc(s->nr_cpus, sizeof(*all));
 	const struct point *p = points_shown(&s->points, point);
 	const struct bpf_map *map = s->skel->maps.slopes;
