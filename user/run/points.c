@@ -77,13 +77,8 @@ static int try_object(struct run *r, size_t i, const struct point_spec *p, struc
 	return err;
 }
 
-static int check_main(struct run *r, const struct point_spec *p, struct error *e)
-{
-	return try_object(r, 0, p, e);
-}
-
-/* The object that a point names: one that is known, a file, or a library where the dynamic linker
- * will look for it. */
+/* The main executable, or the object that a point names: one that is known, a file, or a library
+ * where the dynamic linker will look for it. */
 static int check_binary(struct run *r, const struct point_spec *p, struct error *e)
 {
 	_cleanup_free_ char *path = NULL;
@@ -92,7 +87,7 @@ static int check_binary(struct run *r, const struct point_spec *p, struct error 
 	int err;
 
 	if (!p->binary)
-		return check_main(r, p, e);
+		return try_object(r, 0, p, e);
 	err = code_map_object(r->code, p->binary, &o, NULL, &why);
 
 	if (err == -ENOENT) {
@@ -271,7 +266,7 @@ static const struct {
 				    .attach = attach_code},
 	[POINT_FILE_LINE] = {POINTS_NEED_PROBES, POINTS_NEED_PROBES, check_line,
 			     .attach = attach_sites},
-	[POINT_FUNCTION] = {POINTS_NEED_PROBES, POINTS_NEED_PROBES, check_main,
+	[POINT_FUNCTION] = {POINTS_NEED_PROBES, POINTS_NEED_PROBES, check_binary,
 			    .attach = attach_sites},
 	[POINT_BINARY_FUNCTION] = {POINTS_NEED_PROBES, POINTS_NEED_PROBES, check_binary,
 				   .attach = attach_sites},
