@@ -21,7 +21,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /* The next look takes this many new experiments, or windows' slopes, and a tenth of all. */
@@ -207,20 +206,10 @@ enum status_kind run_status_kind(const struct run *r)
 										    : STATUS_PLAIN;
 }
 
-/* Of all our threads. */
-static uint64_t own_cpu_ns(void)
-{
-	struct timespec t;
-
-	if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t) < 0)
-		return 0;
-	return (uint64_t)t.tv_sec * NSEC_PER_SEC + (uint64_t)t.tv_nsec;
-}
-
 void run_machine_begin(struct run *r)
 {
 	r->machine_begin_ns = clock_monotonic_ns();
-	r->own_cpu_ns = own_cpu_ns();
+	r->own_cpu_ns = clock_process_ns(getpid());
 	session_cpu_times(r->session, &r->scope_cpu_ns, &r->outside_cpu_ns);
 	if (r->options.kind != RUN_LAUNCH)
 		session_measure_own(r->session);
@@ -237,7 +226,7 @@ void run_machine_end(struct run *r, struct profile_runtime *t)
 	if (cpus <= 0 || !r->machine_begin_ns)
 		return;
 	t->machine_ns = (uint64_t)cpus * elapsed;
-	t->own_cpu_ns = own_cpu_ns() - r->own_cpu_ns;
+	t->own_cpu_ns = clock_process_ns(getpid()) - r->own_cpu_ns;
 	if (!isnan(kernel))
 		t->kernel_cpu_ns = (uint64_t)(kernel * (double)elapsed);
 	session_cpu_times(r->session, &scope, &outside);
