@@ -261,17 +261,16 @@ static void add_places(struct run *r, size_t object, const struct profile_place 
 }
 
 /* By instruction: those of one file come one after another. */
-static int take_addresses(struct run *r)
+static void take_addresses(struct run *r)
 {
 	_cleanup_free_ struct backend_sample *all = NULL;
 	_cleanup_free_ struct profile_place *places = NULL;
 	size_t n = 0, used = 0, object = 0, next;
-	int err = 0;
 
 	runner_places(r->runner, &all, &n);
 	profile_clear_addresses(&r->profile);
 	places = xcalloc(n, sizeof(*places));
-	for (size_t i = 0; err == 0 && i < n; i++) {
+	for (size_t i = 0; i < n; i++) {
 		uint64_t offset;
 
 		if (code_map_file_place(r->code, all[i].addr, &next, &offset) < 0)
@@ -283,22 +282,17 @@ static int take_addresses(struct run *r)
 		}
 		places[used++] = (struct profile_place){offset, all[i].count};
 	}
-	if (err == 0)
-		add_places(r, object, places, used);
-	return err;
+	add_places(r, object, places, used);
 }
 
-int run_write_log(struct run *r, struct error *e)
+void run_write_log(struct run *r)
 {
 	struct session_outside outside = session_samples_outside(r->session);
 	struct runner_status status;
 	struct profile_runtime t;
-	int err;
 
 	run_take_samples(r);
-	err = take_addresses(r);
-	if (err < 0)
-		return fail(e, -err, "cannot collect the samples: %s", strerror(-err));
+	take_addresses(r);
 	if (r->injection.mode == RUN_INJECT_TRIAL)
 		run_keep_trial(r, true);
 	runner_get_status(r->runner, &status);
@@ -312,5 +306,4 @@ int run_write_log(struct run *r, struct error *e)
 		profile_take_sources(&r->profile, opener_open, file_rights_reader());
 	if (r->writer && !r->write_error)
 		r->write_error = profile_write_log(r->writer, &t, &r->profile);
-	return 0;
 }

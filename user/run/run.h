@@ -354,7 +354,7 @@ void run_keep(struct profile *p, const struct profile_experiment *x,
 void run_take_machine(struct run *r, struct profile_runtime *ret);
 /* The samples so far and the length of the run, into the profile that is kept. */
 void run_take_samples(struct run *r);
-int run_write_log(struct run *r, struct error *e);
+void run_write_log(struct run *r);
 /* Closes the profile: after the log. Before run_free, so that an error that only close tells of is
  * told. */
 void run_close_profile(struct run *r);
