@@ -28,3 +28,13 @@ static inline void *array_grown(void *all, size_t n, size_t size)
 			(all) = grown_;                                       \
 		grown_ ? 0 : -ENOMEM;                                         \
 	})
+
+/* The same, and the item, an expression, is put there and counted. */
+#define xarray_add(all, n, ...) ((void)xarray_room(all, n), (void)((all)[(n)++] = __VA_ARGS__))
+#define array_add(all, n, ...)                      \
+	({                                          \
+		int added_ = array_room(all, n);    \
+		if (added_ == 0)                    \
+			(all)[(n)++] = __VA_ARGS__; \
+		added_;                             \
+	})

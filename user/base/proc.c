@@ -84,9 +84,7 @@ static int read_numbers(const char *path, struct numbers *ret)
 
 		if (*x->d_name < '1' || *x->d_name > '9' || *end || number > INT_MAX)
 			continue;
-		r = array_room(ret->all, ret->n);
-		if (r == 0)
-			ret->all[ret->n++] = (pid_t)number;
+		r = array_add(ret->all, ret->n, (pid_t)number);
 	}
 	if (d)
 		(void)closedir(d);

@@ -42,8 +42,8 @@ static char *build_id_of(const char *path)
 static void add(struct kernel_parts *k, uint64_t start, uint64_t end, const char *name,
 		const char *notes)
 {
-	xarray_room(k->all, k->n);
-	k->all[k->n++] = (struct kernel_part){start, end, xstrdup(name), build_id_of(notes)};
+	xarray_add(k->all, k->n,
+		   (struct kernel_part){start, end, xstrdup(name), build_id_of(notes)});
 }
 
 static int by_start(const void *pa, const void *pb)

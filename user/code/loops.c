@@ -31,8 +31,7 @@ static int add_row(struct addr_range r, const struct line_location *where, void 
 
 	if (!where || x->n == MAX_ROWS)
 		return x->n == MAX_ROWS;
-	xarray_room(x->all, x->n);
-	x->all[x->n++] = (struct row){r.lo, *where};
+	xarray_add(x->all, x->n, (struct row){r.lo, *where});
 	return 0;
 }
 

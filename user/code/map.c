@@ -97,8 +97,7 @@ int code_map_open(const char *main_path, const struct code_scope *scope, struct 
 
 	m->functions = scope->functions;
 	m->automatic = scope->automatic;
-	xarray_room(m->spaces, 0);
-	m->spaces[m->n_spaces++] = (struct code_space){0};
+	xarray_add(m->spaces, m->n_spaces, (struct code_space){0});
 	m->inclusive = scope->inclusive;
 	if (scope->lines)
 		m->lines = *scope->lines;

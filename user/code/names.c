@@ -205,16 +205,13 @@ bool code_map_place(const struct code_map *m, size_t i, struct addr_range r, str
 /* Adds an object's range, if anybody maps it. */
 static void add_found(struct found *f, const struct code_map *m, size_t object, struct addr_range r)
 {
-	if (!code_map_place(m, object, r, &r))
-		return;
-	xarray_room(f->all, f->n);
-	f->all[f->n++] = r;
+	if (code_map_place(m, object, r, &r))
+		xarray_add(f->all, f->n, r);
 }
 
 void code_name_add(struct code_name *x, size_t object, struct addr_range range)
 {
-	xarray_room(x->functions, x->n_functions);
-	x->functions[x->n_functions++] = (struct code_function){object, range};
+	xarray_add(x->functions, x->n_functions, (struct code_function){object, range});
 }
 
 static void add_name(const struct code_map *m, const struct code_name *x, struct found *out)

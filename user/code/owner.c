@@ -46,10 +46,8 @@ static enum where look_at_entry(const struct code_map *m, struct line_table *t, 
 
 static void take_out(struct code_object *o, struct addr_range r)
 {
-	if (r.lo >= r.hi)
-		return;
-	xarray_room(o->cuts, o->n_cuts);
-	o->cuts[o->n_cuts++] = r;
+	if (r.lo < r.hi)
+		xarray_add(o->cuts, o->n_cuts, r);
 }
 
 struct code_name *code_line_name(struct code_map *m, const struct line_location *where)

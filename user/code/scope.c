@@ -177,12 +177,6 @@ static bool next_function(const struct code_map *m, const struct code_object *o,
 	return code_function_location(lines, s.addr, &entry) && code_scope_source(m, entry.file);
 }
 
-static void add_range(struct addr_range **all, size_t *n, struct addr_range r)
-{
-	xarray_room(*all, *n);
-	(*all)[(*n)++] = r;
-}
-
 /* Of @all: with @whole, that and the functions in scope that it is in; else what of it is in no
  * such function. Takes @all over. */
 static void by_functions(const struct code_map *m, const struct code_object *o,
@@ -197,9 +191,9 @@ static void by_functions(const struct code_map *m, const struct code_object *o,
 
 			end = f.hi < (*all)[i].hi ? f.hi : (*all)[i].hi;
 			if (in && whole)
-				add_range(&out, &used, f);
+				xarray_add(out, used, f);
 			else if (!in)
-				add_range(&out, &used, (struct addr_range){at, end});
+				xarray_add(out, used, (struct addr_range){at, end});
 		}
 	free(*all);
 	*all = out;

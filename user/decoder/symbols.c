@@ -57,10 +57,10 @@ static int take_symbols(const struct elf_object *o, struct decoder_reply *r)
 	    r->head.size[BLOB_EXTENTS] % sizeof(*x->extents))
 		return -EBADMSG;
 	x->all = calloc(n + 1, sizeof(*x->all));
-	if (!x->all || array_room(x->copies, 0) < 0)
+	/* The blob has a zero behind it. */
+	if (!x->all || array_add(x->copies, x->n_copies, (char *)r->blobs[BLOB_MORE]) < 0)
 		return -ENOMEM;
-	x->copies[0] = (char *)TAKE_PTR(r->blobs[BLOB_MORE]); /* which has a zero behind it */
-	x->n_copies = 1;
+	r->blobs[BLOB_MORE] = NULL;
 	for (size_t i = 0; i < n; i++)
 		if (!add_symbol(o, &all[i], x->copies[0], n_strings)) {
 			x->n = x->n_nameless = 0;

@@ -258,10 +258,7 @@ int range_list_add(struct range_list *l, uint64_t lo, uint64_t hi)
 		l->all[l->n - 1].hi = hi;
 		return 0;
 	}
-	if (array_room(l->all, l->n) < 0)
-		return -ENOMEM;
-	l->all[l->n++] = (struct addr_range){lo, hi};
-	return 0;
+	return array_add(l->all, l->n, (struct addr_range){lo, hi});
 }
 
 static int by_lo(const void *pa, const void *pb)

@@ -35,10 +35,7 @@ struct tables {
 
 static bool add(struct entries *e, struct debug_value path, uint64_t dir)
 {
-	if (e->n == MAX_FILE_NUMBERS || array_room(e->all, e->n) < 0)
-		return false;
-	e->all[e->n++] = (struct entry){path, dir};
-	return true;
+	return e->n < MAX_FILE_NUMBERS && array_add(e->all, e->n, (struct entry){path, dir}) == 0;
 }
 
 /* Up to version 4: strings, closed by an empty one. Files have three numbers behind them. */

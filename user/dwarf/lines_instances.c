@@ -34,10 +34,7 @@ static int add_instance_range(uint64_t lo, uint64_t hi, void *arg)
 
 	if (!lo || hi <= lo || !elf_object_is_code(w->t->object, lo))
 		return 0;
-	if (array_room(o->ranges, o->n_ranges) < 0)
-		return -ENOMEM;
-	o->ranges[o->n_ranges++] = (struct instance_range){lo, hi, w->instance};
-	return 0;
+	return array_add(o->ranges, o->n_ranges, (struct instance_range){lo, hi, w->instance});
 }
 
 /* Compilers list a function's ranges hot part first; an inlined copy may say where it is entered.

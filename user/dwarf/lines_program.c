@@ -98,12 +98,10 @@ struct rows {
 
 static void push(struct rows *out, struct line_row row)
 {
-	if (array_room(out->all, out->n) < 0) {
+	if (array_add(out->all, out->n, row) < 0)
 		out->no_room = true;
-		return;
-	}
-	out->all[out->n++] = row;
-	out->open = !row.end;
+	else
+		out->open = !row.end;
 }
 
 struct machine {

@@ -37,15 +37,13 @@ struct addresses {
 
 static int add_hit(struct hits *h, const struct line_row *row)
 {
-	if (array_room(h->all, h->n) < 0)
-		return -ENOMEM;
-	h->all[h->n++] = (struct hit){
-		.addr = row->addr,
-		.instance = SIZE_MAX,
-		.stmt = row->stmt,
-		.real = row[1].addr > row->addr,
-	};
-	return 0;
+	return array_add(h->all, h->n,
+			 (struct hit){
+				 .addr = row->addr,
+				 .instance = SIZE_MAX,
+				 .stmt = row->stmt,
+				 .real = row[1].addr > row->addr,
+			 });
 }
 
 /* Is one in the range? They are by address. */
@@ -162,11 +160,9 @@ static int pick(struct line_table *t, struct hits *h, const struct line_instance
 		     end++)
 			if (grade(&h->all[end], in) < grade(best, in))
 				best = &h->all[end];
-		if (!elf_object_is_code(t->object, best->addr))
-			continue;
-		if (array_room(out->all, out->n) < 0)
+		if (elf_object_is_code(t->object, best->addr) &&
+		    array_add(out->all, out->n, best->addr) < 0)
 			return -ENOMEM;
-		out->all[out->n++] = best->addr;
 	}
 	return 0;
 }
@@ -202,9 +198,8 @@ static int folded_statements(struct file_filter *f, const struct line_unit *u, u
 		if (found || row->line != line || row[1].addr <= row->addr ||
 		    !file_filter_wants(f, row->file))
 			continue;
-		if (array_room(out->all, out->n) < 0)
+		if (array_add(out->all, out->n, row->addr) < 0)
 			return -ENOMEM;
-		out->all[out->n++] = row->addr;
 		add_file(files, row->file);
 		found = true;
 	}

@@ -35,10 +35,8 @@ static int add_range(uint64_t lo, uint64_t hi, void *arg)
 		return 0;
 	if (hi - lo > left)
 		hi = lo + left;
-	if (array_room(t->index, t->n_index) < 0)
-		return -ENOMEM;
-	t->index[t->n_index++] = (struct unit_range){.lo = lo, .hi = hi, .unit = l->n - 1};
-	return 0;
+	return array_add(t->index, t->n_index,
+			 (struct unit_range){.lo = lo, .hi = hi, .unit = l->n - 1});
 }
 
 static int add_unit(struct listing *l, const struct debug_unit *u, const struct debug_root *root)
@@ -49,9 +47,9 @@ static int add_unit(struct listing *l, const struct debug_unit *u, const struct 
 
 	if (!root->values[ROOT_PROGRAM].form)
 		return 0;
-	if (array_room(l->found, l->n) < 0)
+	if (array_add(l->found, l->n,
+		      (struct found){.program = root->values[ROOT_PROGRAM].v, .at = u->at}) < 0)
 		return -ENOMEM;
-	l->found[l->n++] = (struct found){.program = root->values[ROOT_PROGRAM].v, .at = u->at};
 	debug_range_source_init(&source, l->t->debug, u, root, &l->ranges_left);
 	r = debug_ranges(&source, root->values[ROOT_LOW], root->values[ROOT_HIGH],
 			 root->values[ROOT_RANGES], add_range, l);

@@ -27,11 +27,8 @@ static int read_records(struct cfi_cursor c, uint64_t start, uint8_t encoding, u
 		(void)cfi_uleb(&c);
 		if (c.bad)
 			return 0;
-		if (!pad)
-			continue;
-		if (array_room(*ret, *ret_n) < 0)
+		if (pad && array_add(*ret, *ret_n, start + pad) < 0)
 			return -ENOMEM;
-		(*ret)[(*ret_n)++] = start + pad;
 	}
 	return 0;
 }

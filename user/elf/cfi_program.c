@@ -33,10 +33,7 @@ int cfi_add_row(struct cfi_rows *out, size_t first, struct cfi_row row)
 		return 0;
 	if (out->n == out->max)
 		return -E2BIG;
-	if (array_room(out->all, out->n) < 0)
-		return -ENOMEM;
-	out->all[out->n++] = row;
-	return 0;
+	return array_add(out->all, out->n, row);
 }
 
 /* What linkers write for the stubs of .plt: the CFA is rsp + 8 before a stub's push and rsp + 16

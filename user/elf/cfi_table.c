@@ -124,10 +124,7 @@ static int add_cie(struct parser *p, uint64_t offset, struct cfi_cursor c)
 		return malformed(p, offset, "too many common entries");
 	if (!read_cie(&cie, c))
 		return malformed(p, offset, "common entry");
-	if (array_room(p->cies, p->n_cies) < 0)
-		return failed(p, -ENOMEM, 0, "table");
-	p->cies[p->n_cies++] = cie;
-	return 0;
+	return array_add(p->cies, p->n_cies, cie) < 0 ? failed(p, -ENOMEM, 0, "table") : 0;
 }
 
 static const struct cfi_cie *find_cie(const struct parser *p, uint64_t offset)
@@ -135,14 +132,6 @@ static const struct cfi_cie *find_cie(const struct parser *p, uint64_t offset)
 	size_t at = search_front(p->n_cies, i, p->cies[i].offset < offset);
 
 	return at < p->n_cies && p->cies[at].offset == offset ? &p->cies[at] : NULL;
-}
-
-static int add_span(struct parser *p, struct span span)
-{
-	if (array_room(p->spans, p->n_spans) < 0)
-		return -ENOMEM;
-	p->spans[p->n_spans++] = span;
-	return 0;
 }
 
 /* An entry's pointer to the function's table of handlers. Zero is none, whatever pointers are
@@ -178,7 +167,7 @@ static int add_fde(struct parser *p, uint64_t at, const struct cfi_cie *cie, str
 	r = p->extents ? 0 : cfi_run_fde(cie, c, span.lo, span.hi, p->s->code_lo, &p->rows);
 	span.n = p->extents ? 0 : p->rows.n - span.first;
 	if (r == 0)
-		r = add_span(p, span);
+		r = array_add(p->spans, p->n_spans, span);
 	return r < 0 ? failed(p, r, at, "instructions") : 0;
 }
 

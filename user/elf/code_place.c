@@ -79,9 +79,8 @@ static int add_calls(struct calls *x, uint64_t lo, uint64_t hi)
 	while (code_next(&c, &i)) {
 		if (!i.direct || i.target - lo < hi - lo || code_body_at(p->o, i.target, &at) == 0)
 			continue;
-		if (array_room(p->called, p->n_called) < 0)
+		if (array_add(p->called, p->n_called, i.target) < 0)
 			return -ENOMEM;
-		p->called[p->n_called++] = i.target;
 	}
 	/* The room stays, which only makes the next growth later: array_room counts on it, so items
 	 * are not taken back but made one that is there. */

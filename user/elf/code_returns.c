@@ -186,12 +186,9 @@ static int enter_part(struct leaving *l, size_t i)
 			const struct code_instruction *x =
 				last_of(&l->flows[k], &l->flows[k].blocks[b]);
 
-			if (!x->direct || x->flow == CODE_CALL ||
-			    x->target - at->lo >= at->hi - at->lo)
-				continue;
-			r = array_room(entries, n);
-			if (r == 0)
-				entries[n++] = x->target;
+			if (x->direct && x->flow != CODE_CALL &&
+			    x->target - at->lo < at->hi - at->lo)
+				r = array_add(entries, n, x->target);
 		}
 	if (r == 0)
 		r = flow_read_entered(l->o, at->lo, at->hi - at->lo, entries, n, &f);

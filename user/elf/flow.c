@@ -104,11 +104,10 @@ static int find_tables(struct making *m, flow_table table, void *arg)
 			return -ENOMEM;
 		if (!t.n)
 			continue;
-		if (array_room(m->tables, m->n_tables) < 0) {
+		if (array_add(m->tables, m->n_tables, t) < 0) {
 			free(t.targets);
 			return -ENOMEM;
 		}
-		m->tables[m->n_tables++] = t;
 		for (size_t k = 0; k < t.n; k++)
 			lead(m, t.targets[k]);
 	}
@@ -139,11 +138,9 @@ static int make_blocks(struct making *m)
 	struct flow *f = m->f;
 
 	for (size_t i = 0; i < f->n; i++) {
-		if (m->leads[i]) {
-			if (array_room(f->blocks, f->n_blocks) < 0)
-				return -ENOMEM;
-			f->blocks[f->n_blocks++] = (struct flow_block){.first = (uint32_t)i};
-		}
+		if (m->leads[i] && array_add(f->blocks, f->n_blocks,
+					     (struct flow_block){.first = (uint32_t)i}) < 0)
+			return -ENOMEM;
 		f->blocks[f->n_blocks - 1].n++;
 		m->block[i] = (uint32_t)f->n_blocks - 1;
 	}
@@ -152,10 +149,7 @@ static int make_blocks(struct making *m)
 
 static int add_edge(struct flow *f, uint32_t from, uint32_t to, enum flow_edge_kind kind)
 {
-	if (array_room(f->edges, f->n_edges) < 0)
-		return -ENOMEM;
-	f->edges[f->n_edges++] = (struct flow_edge){from, to, kind};
-	return 0;
+	return array_add(f->edges, f->n_edges, (struct flow_edge){from, to, kind});
 }
 
 /* Where a direct jump goes. */
@@ -354,11 +348,8 @@ int flow_read_entered(const struct elf_object *o, uint64_t vaddr, uint64_t size,
 
 	if (r == 0)
 		r = code_pads(o, vaddr, &entered, &n);
-	for (size_t i = 0; r == 0 && i < n_entries; i++) {
-		r = array_room(entered, n);
-		if (r == 0)
-			entered[n++] = entries[i];
-	}
+	for (size_t i = 0; r == 0 && i < n_entries; i++)
+		r = array_add(entered, n, entries[i]);
 	if (r == 0)
 		r = follow(&c, read_word, (void *)o, entered, n, ret);
 	if (r == 0)

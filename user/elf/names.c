@@ -119,12 +119,11 @@ static void kept_free(struct kept_list *l)
 
 static int keep(struct kept_list *l, const struct symbol *s, char *name)
 {
-	if (array_room(l->all, l->n) < 0) {
+	int r = array_add(l->all, l->n, (struct kept){s, name});
+
+	if (r < 0)
 		free(name);
-		return -ENOMEM;
-	}
-	l->all[l->n++] = (struct kept){s, name};
-	return 0;
+	return r;
 }
 
 static bool is_alias(const struct kept *k, const struct symbol *s, const char *name)
@@ -234,19 +233,11 @@ struct sakes {
 	size_t n;
 };
 
-static int add_sake(struct sakes *w, const struct symbol *s)
-{
-	if (array_room(w->all, w->n) < 0)
-		return -ENOMEM;
-	w->all[w->n++] = s;
-	return 0;
-}
-
 static int take_readable(const void *item, const char *name, void *arg)
 {
 	struct sakes *w = arg;
 
-	return name && strcmp(name, w->name) == 0 ? add_sake(w, item) : 0;
+	return name && strcmp(name, w->name) == 0 ? array_add(w->all, w->n, item) : 0;
 }
 
 /* All symbols of functions that are called @w->name, as it stands or without what was mangled. */
@@ -258,7 +249,7 @@ static int find_sakes(const struct symbol_index *x, struct sakes *w)
 
 	for (size_t i = 0; r == 0 && i < x->n; i++)
 		if (x->all[i].kind <= SYMBOL_RENAMED && strcmp(x->all[i].own, w->name) == 0)
-			r = add_sake(w, &x->all[i]);
+			r = array_add(w->all, w->n, &x->all[i]);
 	if (r < 0 || w->n || demangle_is_mangled(w->name))
 		return r;
 	/* One that is written with its arguments is one function, or static in several files. */

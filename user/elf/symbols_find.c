@@ -147,10 +147,7 @@ static int take_relative(const void *item, const char *readable, void *arg)
 
 	if (strcmp(s->own, f->like->own) && (!readable || strcmp(readable, f->readable)))
 		return 0;
-	if (array_room(f->all, f->n) < 0)
-		return -ENOMEM;
-	f->all[f->n++] = s;
-	return 0;
+	return array_add(f->all, f->n, s);
 }
 
 /* All of the same function as @like, in the order of addresses. *ret is the caller's. */
