@@ -58,9 +58,9 @@ bool sandbox_drop_rights(void)
 	       prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0;
 }
 
-static bool bound(int what, rlim_t soft, rlim_t hard)
+bool sandbox_bound(int what, uint64_t most)
 {
-	struct rlimit l = {.rlim_cur = soft, .rlim_max = hard};
+	struct rlimit l = {most, most};
 
 	return setrlimit(what, &l) == 0;
 }
@@ -81,42 +81,14 @@ static bool filter_calls(void)
 {
 	struct sock_filter code[] = {
 		FILTER_BEGIN,
-		ALLOW(read),
-		ALLOW(pread64),
-		ALLOW(write),
+		ALLOW_COMMON,
 		ALLOW(sendto),
 		ALLOW(recvfrom),
 		ALLOW(recvmsg),
 		ALLOW(poll),
-		ALLOW(lseek),
-		ALLOW(close),
-		ALLOW(fstat),
-		ALLOW(newfstatat),
-		ALLOW(readlink),
-		ALLOW(brk),
-		ALLOW(munmap),
-		ALLOW(mremap),
-		ALLOW(madvise),
-		ALLOW(futex),
-		ALLOW(getrandom),
-		ALLOW(clock_gettime),
-		ALLOW(rt_sigprocmask),
-		ALLOW(rt_sigreturn),
-		ALLOW(sigaltstack),
-		ALLOW(getpid),
-		ALLOW(gettid),
-		/* Of itself. Another decoder has the same user. */
-		ALLOW_IF(prlimit64, 0, 0),
 		/* Not locks and leases, which hold up the file's users, nor signals. */
 		ALLOW_IF(fcntl, 1, F_DUPFD_CLOEXEC),
-		ALLOW_IF(fcntl, 1, F_GETFD),
-		ALLOW_IF(fcntl, 1, F_GETFL),
-		ALLOW(restart_syscall),
-		ALLOW(sched_yield),
-		ALLOW(exit),
-		ALLOW(exit_group),
 		ALLOW_DATA(mmap),
-		ALLOW_DATA(mprotect),
 		FILTER_END,
 	};
 
@@ -127,9 +99,10 @@ bool sandbox_confine(uint64_t memory_bytes, unsigned int cpu_s)
 {
 	rlim_t memory = address_space() + memory_bytes;
 
-	if (BOUND_MEMORY && !bound(RLIMIT_AS, memory, memory))
+	if (BOUND_MEMORY && !sandbox_bound(RLIMIT_AS, memory))
 		return false;
-	if (!bound(RLIMIT_CORE, 0, 0) || !bound(RLIMIT_FSIZE, 0, 0) || !bound(RLIMIT_NPROC, 0, 0))
+	if (!sandbox_bound(RLIMIT_CORE, 0) || !sandbox_bound(RLIMIT_FSIZE, 0) ||
+	    !sandbox_bound(RLIMIT_NPROC, 0))
 		return false;
 	sandbox_allow_time(cpu_s);
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)

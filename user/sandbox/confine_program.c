@@ -57,28 +57,17 @@ static bool filter_calls(void)
 {
 	struct sock_filter code[] = {
 		FILTER_BEGIN,
-		ALLOW(read),
-		ALLOW(pread64),
+		ALLOW_COMMON,
 		ALLOW(readv),
-		ALLOW(write),
 		ALLOW(writev),
-		ALLOW(lseek),
-		ALLOW(close),
-		ALLOW(fstat),
-		ALLOW(newfstatat),
 		ALLOW(statx),
 		ALLOW(access),
 		ALLOW(faccessat),
 		ALLOW(faccessat2),
-		ALLOW(readlink),
 		ALLOW(readlinkat),
 		ALLOW_WITHOUT(openat, 2,
 			      O_ACCMODE | O_CREAT | O_TRUNC | O_APPEND |
 				      (O_TMPFILE & ~O_DIRECTORY)),
-		ALLOW(brk),
-		ALLOW(munmap),
-		ALLOW(mremap),
-		ALLOW(madvise),
 		/* Libraries are mapped to be executed; memory that can be written never is. */
 		FILTER_JUMP(BPF_JEQ, SYS_mmap, 0, 7),
 		FILTER_LOAD(args[2]),
@@ -88,52 +77,30 @@ static bool filter_calls(void)
 		FILTER_JUMP(BPF_JSET, MAP_ANONYMOUS, 0, 1),
 		FILTER_END,
 		FILTER_RETURN(SECCOMP_RET_ALLOW),
-		ALLOW_DATA(mprotect),
-		ALLOW(futex),
-		ALLOW(getrandom),
-		ALLOW(clock_gettime),
 		ALLOW(gettimeofday),
 		ALLOW(getrusage),
 		ALLOW(uname),
 		ALLOW(sysinfo),
-		ALLOW(getpid),
-		ALLOW(gettid),
 		ALLOW(sched_getaffinity),
-		ALLOW(sched_yield),
-		ALLOW_IF(prlimit64, 0, 0),
 		ALLOW(rt_sigaction),
-		ALLOW(rt_sigprocmask),
-		ALLOW(rt_sigreturn),
-		ALLOW(sigaltstack),
-		ALLOW(restart_syscall),
 		ALLOW(set_tid_address),
 		ALLOW(set_robust_list),
 		ALLOW(rseq),
 		ALLOW(arch_prctl),
-		ALLOW_IF(fcntl, 1, F_GETFD),
-		ALLOW_IF(fcntl, 1, F_GETFL),
 		/* To become the program. It stays confined, and another one would be as well. */
 		ALLOW(execve),
-		ALLOW(exit),
-		ALLOW(exit_group),
 		FILTER_END,
 	};
 
 	return filter_install(code, sizeof(code) / sizeof(code[0]));
 }
 
-static bool bound(int what, rlim_t most)
-{
-	struct rlimit l = {most, most};
-
-	return setrlimit(what, &l) == 0;
-}
-
 bool sandbox_confine_program(const struct sandbox_bounds *b)
 {
 	/* Nothing of ours is in reach: not even the directory that we are in. */
-	return chdir("/") == 0 && sandbox_drop_rights() && bound(RLIMIT_FSIZE, b->output_bytes) &&
-	       bound(RLIMIT_AS, b->memory_bytes) && bound(RLIMIT_CPU, b->cpu_s) &&
-	       bound(RLIMIT_NPROC, 1) && bound(RLIMIT_CORE, 0) && allow_libraries_alone() &&
-	       filter_calls();
+	return chdir("/") == 0 && sandbox_drop_rights() &&
+	       sandbox_bound(RLIMIT_FSIZE, b->output_bytes) &&
+	       sandbox_bound(RLIMIT_AS, b->memory_bytes) && sandbox_bound(RLIMIT_CPU, b->cpu_s) &&
+	       sandbox_bound(RLIMIT_NPROC, 1) && sandbox_bound(RLIMIT_CORE, 0) &&
+	       allow_libraries_alone() && filter_calls();
 }

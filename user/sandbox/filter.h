@@ -8,6 +8,7 @@
 #include <linux/seccomp.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -35,6 +36,20 @@
 		FILTER_JUMP(BPF_JSET, bits, 1, 0), FILTER_RETURN(SECCOMP_RET_ALLOW), FILTER_END
 /* Code is not made at run time. */
 #define ALLOW_DATA(name) ALLOW_WITHOUT(name, 2, PROT_EXEC)
+/* What any program needs that reads what is open, computes, and writes to what is open. Limits are
+ * its own alone: another decoder has the same user. Of a descriptor, its flags: no locks and
+ * leases, which hold up the file's users, nor signals. */
+#define ALLOW_COMMON                                                                           \
+	ALLOW(read), ALLOW(pread64), ALLOW(write), ALLOW(lseek), ALLOW(close), ALLOW(fstat),   \
+		ALLOW(newfstatat), ALLOW(readlink), ALLOW(brk), ALLOW(munmap), ALLOW(mremap),  \
+		ALLOW(madvise), ALLOW(futex), ALLOW(getrandom), ALLOW(clock_gettime),          \
+		ALLOW(rt_sigprocmask), ALLOW(rt_sigreturn), ALLOW(sigaltstack), ALLOW(getpid), \
+		ALLOW(gettid), ALLOW(restart_syscall), ALLOW(sched_yield), ALLOW(exit),        \
+		ALLOW(exit_group), ALLOW_IF(prlimit64, 0, 0), ALLOW_IF(fcntl, 1, F_GETFD),     \
+		ALLOW_IF(fcntl, 1, F_GETFL), ALLOW_DATA(mprotect)
+
+/* confine.c: sets a limit (RLIMIT_*) of this process, for good. */
+bool sandbox_bound(int what, uint64_t most);
 
 /* Of this thread, from now on. False, with errno: EINVAL if the kernel has no filters. */
 static inline bool filter_install(struct sock_filter *code, size_t n)
