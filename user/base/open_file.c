@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <linux/magic.h>
 #include <linux/nsfs.h>
@@ -306,6 +307,16 @@ bool file_is_anothers_fuse(const char *path)
 		*slash = '\0';
 	}
 	return at && fs.f_type == FUSE_SUPER_MAGIC && !fs.f_bsize;
+}
+
+char *file_path(int fd)
+{
+	char link[64], path[PATH_MAX];
+	ssize_t n;
+
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, path, sizeof(path));
+	return n > 0 && *path == '/' ? strndup(path, (size_t)n) : NULL;
 }
 
 int64_t file_size(int fd)

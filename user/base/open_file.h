@@ -59,6 +59,9 @@ int file_is_on_users_mount(int fd, const char *path, int64_t file_system, dev_t 
 /* Do mappings of files on overlays have the device and inode of the file below, as before Linux
  * 6.8? */
 bool overlays_have_lower_numbers(void);
+/* The path of the open file @fd, whatever name it was opened by (files of a process are opened
+ * through its /proc). The caller frees; NULL: it has none. */
+char *file_path(int fd);
 /* The size of an open file in bytes, or a negative errno. Moves its offset. FUSE refuses fstat to
  * all users but the one that mounted it, also of an open file, and our processes without rights are
  * another user. */

@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <gelf.h>
 #include <libelf.h>
-#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -220,16 +219,6 @@ void debug_file_close(struct debug_file *f)
 	free(f->build_id);
 	free(f->path);
 	free(f);
-}
-
-char *debug_file_real_path(int fd)
-{
-	char link[64], path[PATH_MAX];
-	ssize_t n;
-
-	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	n = readlink(link, path, sizeof(path));
-	return n > 0 && *path == '/' ? strndup(path, (size_t)n) : NULL;
 }
 
 bool debug_file_has_lines(const struct debug_file *f)

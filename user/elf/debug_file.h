@@ -70,10 +70,6 @@ static inline void debug_file_closep(struct debug_file **f)
 }
 #define _cleanup_debug_file_ __attribute__((cleanup(debug_file_closep)))
 
-/* The path of the open file @fd, whatever name it was opened by (files of a process are opened
- * through its /proc). The caller frees; NULL: it has none. */
-char *debug_file_real_path(int fd);
-
 /* A build id of @n bytes (at least one) as it is written: in lower-case hexadecimal. The caller
  * frees; NULL: out of memory. */
 char *debug_build_id(const unsigned char *p, size_t n);

@@ -318,7 +318,7 @@ bool debug_find_alternate(const struct elf_object *o, struct debug_file *f,
 			   .build_id = f->altlink.build_id,
 			   .why = why};
 	const char *name = f->altlink.name;
-	_cleanup_free_ char *real = debug_file_real_path(f->fd);
+	_cleanup_free_ char *real = file_path(f->fd);
 	_cleanup_free_ char *dir = directory_of(real ? real : f->path);
 
 	if (!name || f->alternate)
@@ -373,8 +373,7 @@ struct debug_file *debug_find_package(const struct elf_object *o, const struct d
 	const char *paths[] = {elf_object_path(o), f->path};
 
 	for (size_t i = 0; i < 2; i++) {
-		_cleanup_free_ char *real =
-			i ? debug_file_real_path(f->fd) : elf_object_real_path(o);
+		_cleanup_free_ char *real = i ? file_path(f->fd) : elf_object_real_path(o);
 
 		if (try(&s, "%s.dwp", paths[i]) || (real && try(&s, "%s.dwp", real)))
 			return s.found;

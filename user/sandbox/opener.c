@@ -258,18 +258,21 @@ static int ask(const char *path, const struct file_rights *as, struct answer *re
 	return TAKE_FD(copy);
 }
 
-/* With the lock held. A file that was closed by close() may have left an entry for this number. */
-static struct kept forget(int fd)
+/* With the lock held. */
+static struct kept kept_of(int fd)
 {
-	struct kept k = {0};
+	return (size_t)fd < opener.n_kept ? opener.kept[fd] : (struct kept){0};
+}
 
-	if ((size_t)fd >= opener.n_kept)
-		return k;
-	k = opener.kept[fd];
+/* With the lock held. A file that was closed by close() may have left an entry for this number. */
+static void forget(int fd)
+{
+	struct kept k = kept_of(fd);
+
 	opener.copied -= k.size;
 	free(k.origin);
-	opener.kept[fd] = (struct kept){0};
-	return k;
+	if ((size_t)fd < opener.n_kept)
+		opener.kept[fd] = (struct kept){0};
 }
 
 /* With the lock held. Takes over @k->origin. -ENOMEM: @fd is closed as others are. */
@@ -278,7 +281,7 @@ static int remember(int fd, struct kept k)
 	size_t n = (size_t)fd + 64;
 	struct kept *grown;
 
-	(void)forget(fd);
+	forget(fd);
 	if (!k.is_slow && !k.origin && !k.mounted)
 		return 0;
 	if ((size_t)fd >= opener.n_kept) {
@@ -305,36 +308,30 @@ static struct origin *copy_of(const struct origin *o)
 	return copy;
 }
 
-/* Of an open file; NULL: it is no copy. The caller frees it. */
-static struct origin *origin_of(int fd, bool *ret_is_copy)
+/* Of an open file. @ret_origin: a copy of its origin, which the caller frees; else the origin that
+ * is returned is only to be compared with NULL. */
+static struct kept look_up(int fd, struct origin **ret_origin)
 {
-	struct origin *o = NULL;
+	struct kept k;
 
 	(void)pthread_mutex_lock(&opener.lock);
-	*ret_is_copy = (size_t)fd < opener.n_kept && opener.kept[fd].origin;
-	if (*ret_is_copy)
-		o = copy_of(opener.kept[fd].origin);
+	k = kept_of(fd);
+	if (k.origin && ret_origin)
+		*ret_origin = copy_of(k.origin);
 	(void)pthread_mutex_unlock(&opener.lock);
-	return o;
+	return k;
 }
 
 bool opener_is_copy(int fd)
 {
-	bool is;
-
-	(void)pthread_mutex_lock(&opener.lock);
-	is = (size_t)fd < opener.n_kept && opener.kept[fd].origin;
-	(void)pthread_mutex_unlock(&opener.lock);
-	return is;
+	return look_up(fd, NULL).origin;
 }
 
 int opener_look_at(int fd, struct statx *ret)
 {
 	_cleanup_free_ struct origin *o = NULL;
-	bool is_copy;
 
-	o = origin_of(fd, &is_copy);
-	if (!is_copy)
+	if (!look_up(fd, &o).origin)
 		return look_at(fd, ret);
 	if (o)
 		*ret = o->state;
@@ -343,30 +340,22 @@ int opener_look_at(int fd, struct statx *ret)
 
 bool opener_mounted_on(int fd, dev_t *ret)
 {
-	(void)pthread_mutex_lock(&opener.lock);
-	*ret = (size_t)fd < opener.n_kept ? opener.kept[fd].mounted : 0;
-	(void)pthread_mutex_unlock(&opener.lock);
+	*ret = look_up(fd, NULL).mounted;
 	return *ret;
 }
 
 char *opener_name(int fd)
 {
 	_cleanup_free_ struct origin *o = NULL;
-	char link[32], name[PATH_MAX];
-	bool is_copy;
-	ssize_t n;
 
-	o = origin_of(fd, &is_copy);
-	if (is_copy)
-		return o && *o->name == '/' ? strdup(o->name) : NULL;
-	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	n = readlink(link, name, sizeof(name));
-	return n > 0 && *name == '/' ? strndup(name, (size_t)n) : NULL;
+	if (!look_up(fd, &o).origin)
+		return file_path(fd);
+	return o && *o->name == '/' ? strdup(o->name) : NULL;
 }
 
 int opener_dup(int fd)
 {
-	struct kept k = {0};
+	struct kept k;
 	int copy, r;
 
 	if (descriptors_are_short())
@@ -374,13 +363,11 @@ int opener_dup(int fd)
 	(void)pthread_mutex_lock(&opener.lock);
 	copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	r = copy < 0 ? -errno : 0;
-	if (r == 0 && (size_t)fd < opener.n_kept) {
-		k.is_slow = opener.kept[fd].is_slow;
-		k.mounted = opener.kept[fd].mounted;
-		if (opener.kept[fd].origin) {
-			k.origin = copy_of(opener.kept[fd].origin);
-			r = k.origin ? 0 : -ENOMEM;
-		}
+	k = kept_of(fd);
+	k.size = 0; /* which the other one counts */
+	if (r == 0 && k.origin) {
+		k.origin = copy_of(k.origin);
+		r = k.origin ? 0 : -ENOMEM;
 	}
 	if (r == 0)
 		r = remember(copy, k);
@@ -401,9 +388,9 @@ void opener_close(int fd)
 		return;
 	(void)pthread_mutex_lock(&opener.lock);
 	/* A slow one's number is not given again. */
-	is_slow = (size_t)fd < opener.n_kept && opener.kept[fd].is_slow;
+	is_slow = kept_of(fd).is_slow;
 	if (!is_slow)
-		(void)forget(fd);
+		forget(fd);
 	opener.any_left |= is_slow;
 	(void)pthread_mutex_unlock(&opener.lock);
 	if (!is_slow)
@@ -441,7 +428,7 @@ int opener_open_described(const char *path, const struct file_rights *as, struct
 		fd = open_file(path, as);
 		if (fd >= 0) {
 			(void)pthread_mutex_lock(&opener.lock);
-			(void)forget(fd);
+			forget(fd);
 			(void)pthread_mutex_unlock(&opener.lock);
 		}
 		r = fd < 0 ? fd : describe(fd, ret);
