@@ -3,6 +3,7 @@
  * executed once into rows. Trusts nothing in the file. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -52,6 +53,14 @@ struct cfi_extent {
 	uint64_t handlers; /* address of the table that says where exceptions are caught
 			      (.gcc_except_table); 0: none */
 };
+
+static inline bool cfi_extents_hold(const struct cfi_extent *all, size_t n, uint64_t vaddr)
+{
+	for (size_t i = 0; i < n; i++)
+		if (vaddr >= all[i].lo && vaddr < all[i].hi)
+			return true;
+	return false;
+}
 
 /* cfi_pads.c: where exceptions are caught in that function, in no order, at most some thousand.
  * *ret is the caller's (free). -ENOMEM; a table that makes no sense ends where it does. */

@@ -37,10 +37,7 @@ static int refuse(const struct leaving *l, uint64_t at, const char *why)
 
 static bool is_own(const struct leaving *l, uint64_t vaddr)
 {
-	for (size_t i = 0; i < l->n; i++)
-		if (vaddr >= l->parts[i].lo && vaddr < l->parts[i].hi)
-			return true;
-	return false;
+	return cfi_extents_hold(l->parts, l->n, vaddr);
 }
 
 /* The code around @vaddr that belongs together: by call frame information, else by symbol. */

@@ -135,10 +135,8 @@ static bool is_real(struct hunt *h, uint64_t at, uint64_t target)
 
 static void lower(struct hunt *h, uint64_t at, uint64_t target)
 {
-	for (size_t i = 0; i < h->n_own; i++)
-		if (at >= h->own[i].lo && at < h->own[i].hi)
-			return;
-	if (target > h->from && target < h->limit && is_real(h, at, target))
+	if (!cfi_extents_hold(h->own, h->n_own, at) && target > h->from && target < h->limit &&
+	    is_real(h, at, target))
 		h->limit = target;
 }
 

@@ -4,6 +4,7 @@
 #include "elf/jump_table.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/search.h"
 #include "elf/code_place.h"
 #include "elf/object.h"
 
@@ -364,15 +365,7 @@ int flow_read(const struct elf_object *o, uint64_t vaddr, uint64_t size, struct 
 
 size_t flow_find(const struct flow *f, uint64_t vaddr)
 {
-	size_t low = 0, high = f->n;
+	size_t low = search_front(f->n, i, f->all[i].at + f->all[i].length <= vaddr);
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (f->all[middle].at + f->all[middle].length <= vaddr)
-			low = middle + 1;
-		else
-			high = middle;
-	}
 	return low < f->n && vaddr >= f->all[low].at ? low : SIZE_MAX;
 }

@@ -267,14 +267,6 @@ static void find_stubs(const struct elf_object *o, struct stubs *ret)
 	}
 }
 
-static bool is_stub(const struct stubs *stubs, uint64_t addr)
-{
-	for (size_t i = 0; i < stubs->n; i++)
-		if (addr >= stubs->all[i].lo && addr < stubs->all[i].hi)
-			return true;
-	return false;
-}
-
 /* A function that no table names. There is room for it. */
 static int add_nameless(const struct elf_object *o, const struct cfi_extent *at)
 {
@@ -322,7 +314,8 @@ static void add_extents(const struct elf_object *o)
 			if (s->addr + s->size > covered)
 				covered = s->addr + s->size;
 		}
-		if (!there && covered <= all[i].lo && !is_stub(&stubs, all[i].lo) &&
+		if (!there && covered <= all[i].lo &&
+		    !cfi_extents_hold(stubs.all, stubs.n, all[i].lo) &&
 		    add_nameless(o, &all[i]) < 0)
 			return;
 	}
