@@ -28,7 +28,7 @@ struct entry {
 	uint32_t begin, more;
 };
 
-static bool find_table(const struct elf_object *o, uint64_t *ret)
+bool go_find_table(const struct elf_object *o, uint64_t *ret)
 {
 	static const char *const names[] = {".gopclntab", ".data.rel.ro.gopclntab"};
 	GElf_Shdr h;
@@ -67,16 +67,14 @@ static int add_all(const struct elf_object *o, uint64_t text, const struct entry
 	return 0;
 }
 
-int go_add_extents(const struct elf_object *o)
+int go_add_extents(const struct elf_object *o, uint64_t at)
 {
 	_cleanup_free_ struct entry *all = NULL;
 	struct header h;
-	uint64_t at;
 	size_t size;
 
-	if (!find_table(o, &at) || elf_object_read(o, at, &h, sizeof(h)) != (int)sizeof(h) ||
-	    h.pointer != 8 || (h.magic != MAGIC_1_18 && h.magic != MAGIC_1_20) ||
-	    h.functions > MAX_FUNCTIONS)
+	if (elf_object_read(o, at, &h, sizeof(h)) != (int)sizeof(h) || h.pointer != 8 ||
+	    (h.magic != MAGIC_1_18 && h.magic != MAGIC_1_20) || h.functions > MAX_FUNCTIONS)
 		return 0;
 	/* Behind the last one stands where the code ends. */
 	size = (h.functions + 1) * sizeof(*all);

@@ -55,15 +55,6 @@ bool symbol_table_find(const struct symbol_source *source, uint32_t type, struct
 	return false;
 }
 
-/* Go's linker writes a section that nobody else does. */
-static bool is_go(const struct elf_object *o)
-{
-	GElf_Shdr h;
-
-	return elf_object_next_section(o, NULL, ".gopclntab", &h) ||
-	       elf_object_next_section(o, NULL, ".data.rel.ro.gopclntab", &h);
-}
-
 static const char *keep_copy(struct symbol_index *x, const char *name, size_t n)
 {
 	char *copy;
@@ -355,11 +346,11 @@ static int by_lo(const void *pa, const void *pb)
 	return a->lo < b->lo ? -1 : a->lo > b->lo;
 }
 
-static int add_go_extents(const struct elf_object *o)
+static int add_go_extents(const struct elf_object *o, uint64_t table)
 {
 	struct symbol_index *x = o->symbols;
 	size_t used = 0;
-	int r = go_add_extents(o);
+	int r = go_add_extents(o, table);
 
 	if (x->n_extents)
 		qsort(x->extents, x->n_extents, sizeof(*x->extents), by_lo);
@@ -374,9 +365,10 @@ int symbols_read(const struct elf_object *o)
 {
 	struct symbol_index *x = o->symbols;
 	struct symbol_source own = {o->elf, o->size};
+	uint64_t table = 0;
 	int r;
 
-	x->go = is_go(o);
+	x->go = go_find_table(o, &table);
 	read_extents(o);
 	r = load_type(o, &own, SHT_SYMTAB);
 	if (r == 0 && !x->n) {
@@ -388,7 +380,7 @@ int symbols_read(const struct elf_object *o)
 	sort(x);
 	fill_sizes(o);
 	if (r == 0 && x->go)
-		r = add_go_extents(o);
+		r = add_go_extents(o, table);
 	return r;
 }
 

@@ -79,9 +79,11 @@ int symbols_read(const struct elf_object *o);
 /* The first table of section type @type. */
 bool symbol_table_find(const struct symbol_source *s, uint32_t type, struct symbol_table *ret);
 
-/* go.c: adds the functions of Go's own table (.gopclntab), which its run time walks stacks with, to
- * the index's extents, in no order. -ENOMEM */
-int go_add_extents(const struct elf_object *o);
+/* go.c: where Go's own table of functions (.gopclntab) is, which its run time walks stacks with.
+ * False: there is none. Go's linker writes that section, and nobody else does. */
+bool go_find_table(const struct elf_object *o, uint64_t *ret);
+/* Adds the functions of the table at @at to the index's extents, in no order. -ENOMEM */
+int go_add_extents(const struct elf_object *o, uint64_t at);
 
 /* symbols.c */
 struct elf_symbol symbol_public(const struct symbol *s);
