@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/search.h"
+#include "base/sort.h"
 #include "elf/debug_file.h"
 
 #include <elf.h>
@@ -50,7 +51,7 @@ static int by_start(const void *pa, const void *pb)
 {
 	const struct kernel_part *a = pa, *b = pb;
 
-	return a->start < b->start ? -1 : a->start > b->start;
+	return sort_order(a->start, b->start);
 }
 
 static void read_kernel(struct kernel_parts *k)
@@ -119,8 +120,7 @@ void kernel_parts_refresh(struct kernel_parts *k)
 		if (!*k->all[i].name)
 			add(&now, k->all[i].start, k->all[i].end, "", "/sys/kernel/notes");
 	read_modules(&now);
-	if (now.n)
-		qsort(now.all, now.n, sizeof(*now.all), by_start);
+	sort_array(now.all, now.n, by_start);
 	kernel_parts_free(k);
 	*k = now;
 }

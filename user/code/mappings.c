@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/search.h"
+#include "base/sort.h"
 #include "target/process.h"
 
 #include <stdlib.h>
@@ -156,7 +157,7 @@ static int by_start(const void *pa, const void *pb)
 {
 	const struct code_mapping *a = pa, *b = pb;
 
-	return a->start < b->start ? -1 : a->start > b->start;
+	return sort_order(a->start, b->start);
 }
 
 static bool same(const struct code_space *s, const struct code_mapping *all, size_t n)

@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/sort.h"
 #include "elf/names.h"
 
 #include <errno.h>
@@ -348,9 +349,7 @@ static int by_size(const void *pa, const void *pb)
 	const struct addr_range *a = pa, *b = pb;
 	uint64_t sa = a->hi - a->lo, sb = b->hi - b->lo;
 
-	if (sa != sb)
-		return sa > sb ? -1 : 1;
-	return a->lo < b->lo ? -1 : a->lo > b->lo;
+	return sort_order(sb, sa) ?: sort_order(a->lo, b->lo);
 }
 
 int code_place_intervals(struct code_map *m, const char *name, struct addr_range *ret, size_t max,

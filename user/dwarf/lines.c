@@ -265,17 +265,14 @@ static int by_lo(const void *pa, const void *pb)
 {
 	const struct addr_range *a = pa, *b = pb;
 
-	if (a->lo != b->lo)
-		return a->lo < b->lo ? -1 : 1;
-	return a->hi < b->hi ? -1 : a->hi > b->hi;
+	return sort_order(a->lo, b->lo) ?: sort_order(a->hi, b->hi);
 }
 
 size_t addr_ranges_merge(struct addr_range *all, size_t n)
 {
 	size_t used = 0;
 
-	if (n)
-		qsort(all, n, sizeof(*all), by_lo);
+	sort_array(all, n, by_lo);
 	for (size_t i = 0; i < n; i++) {
 		struct addr_range r = all[i];
 

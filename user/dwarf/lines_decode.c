@@ -181,7 +181,7 @@ static int by_id(const void *pa, const void *pb)
 {
 	const uint32_t *a = pa, *b = pb;
 
-	return *a < *b ? -1 : *a > *b;
+	return sort_order(*a, *b);
 }
 
 /* False, with a warning. */

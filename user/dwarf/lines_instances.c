@@ -230,11 +230,8 @@ static int outer_first(const void *pa, const void *pb)
 {
 	const struct instance_range *a = pa, *b = pb;
 
-	if (a->lo != b->lo)
-		return a->lo < b->lo ? -1 : 1;
-	return a->instance < b->instance
-		       ? -1
-		       : a->instance > b->instance; /* parents are numbered before their children */
+	/* Parents are numbered before their children. */
+	return sort_order(a->lo, b->lo) ?: sort_order(a->instance, b->instance);
 }
 
 /* The split unit of a skeleton: from the package, else from its own file. */
@@ -379,8 +376,7 @@ int line_instances_read(struct line_table *t, const struct line_unit *u,
 	*ret = (struct line_instances){0};
 	for (size_t i = 0; r == 0 && i < u->n_dies; i++)
 		r = read_unit(&w, u, u->dies[i]);
-	if (ret->n_ranges)
-		qsort(ret->ranges, ret->n_ranges, sizeof(*ret->ranges), outer_first);
+	sort_array(ret->ranges, ret->n_ranges, outer_first);
 	if (r < 0)
 		line_instances_free(ret);
 	return r;

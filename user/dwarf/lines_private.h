@@ -6,6 +6,7 @@
 #pragma once
 
 #include "base/error.h"
+#include "base/sort.h"
 #include "dwarf/ranges.h"
 #include "dwarf/lines.h"
 #include "elf/object.h"
@@ -214,10 +215,6 @@ struct file_filter file_filter_named(struct line_table *t, const char *written);
 /* Does @u's file table have a wanted file? Reads the table. */
 bool file_filter_unit(struct file_filter *f, struct line_unit *u);
 void file_filter_free(struct file_filter *f);
-/* Sorts the items, which have @size bytes, and keeps one of each. Returns how many are left. */
-size_t sort_unique(void *all, size_t n, size_t size,
-		   int (*compare)(const void *pa, const void *pb));
-int compare_u64(const void *pa, const void *pb);
 
 /* Growing arrays of ranges. */
 struct range_list {

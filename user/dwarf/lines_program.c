@@ -213,9 +213,7 @@ static int by_start(const void *pa, const void *pb)
 {
 	const struct sequence *a = pa, *b = pb;
 
-	if (a->lo != b->lo)
-		return a->lo < b->lo ? -1 : 1;
-	return a->first < b->first ? -1 : 1;
+	return sort_order(a->lo, b->lo) ?: sort_order(a->first, b->first);
 }
 
 /* Keeps sequences in code segments, by address, without overlaps: what a linker discarded sits at 0
@@ -240,8 +238,7 @@ static bool order_sequences(const struct line_table *t, const struct rows *in, s
 			all[n++] = (struct sequence){head->addr, first, i - first + 1};
 		first = i + 1;
 	}
-	if (n)
-		qsort(all, n, sizeof(*all), by_start);
+	sort_array(all, n, by_start);
 	for (size_t i = 0; i < n; i++) {
 		if (used && all[i].lo < rows[used - 1].addr) {
 			grown = reallocarray(u->folded, u->n_folded + all[i].n, sizeof(*grown));

@@ -123,26 +123,6 @@ int line_table_scope(struct line_table *t, bool (*match)(const char *file, void 
 	return range_list_finish(&out, r, ret, ret_n);
 }
 
-int compare_u64(const void *pa, const void *pb)
-{
-	const uint64_t *a = pa, *b = pb;
-
-	return *a < *b ? -1 : *a > *b;
-}
-
-size_t sort_unique(void *all, size_t n, size_t size, int (*compare)(const void *pa, const void *pb))
-{
-	char *items = all;
-	size_t used = 0;
-
-	if (n)
-		qsort(all, n, size, compare);
-	for (size_t i = 0; i < n; i++)
-		if (!used || compare(items + (used - 1) * size, items + i * size) != 0)
-			memmove(items + used++ * size, items + i * size, size);
-	return used;
-}
-
 int line_table_each(struct line_table *t, int (*cb)(const char *file, uint32_t line, void *arg),
 		    void *arg)
 {

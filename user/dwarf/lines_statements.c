@@ -130,11 +130,8 @@ static int by_copy(const void *pa, const void *pb)
 {
 	const struct hit *a = pa, *b = pb;
 
-	if ((a->instance == SIZE_MAX) != (b->instance == SIZE_MAX))
-		return a->instance == SIZE_MAX ? 1 : -1;
-	if (a->copy != b->copy)
-		return a->copy < b->copy ? -1 : 1;
-	return a->addr < b->addr ? -1 : a->addr > b->addr;
+	return sort_order(a->instance == SIZE_MAX, b->instance == SIZE_MAX)
+	       ?: sort_order(a->copy, b->copy) ?: sort_order(a->addr, b->addr);
 }
 
 static int pick(struct line_table *t, struct hits *h, const struct line_instances *in,
@@ -150,8 +147,7 @@ static int pick(struct line_table *t, struct hits *h, const struct line_instance
 			x->copy = elf_object_function_at(t->object, x->addr, &sym) == 0 ? sym.addr
 											: x->addr;
 	}
-	if (h->n)
-		qsort(h->all, h->n, sizeof(*h->all), by_copy);
+	sort_array(h->all, h->n, by_copy);
 	for (size_t i = 0, end; i < h->n; i = end) {
 		const struct hit *best = &h->all[i];
 

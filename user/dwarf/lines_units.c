@@ -149,18 +149,14 @@ static int by_program(const void *pa, const void *pb)
 {
 	const struct found *const *a = pa, *const *b = pb;
 
-	if ((*a)->program != (*b)->program)
-		return (*a)->program < (*b)->program ? -1 : 1;
-	return (*a)->at < (*b)->at ? -1 : (*a)->at > (*b)->at;
+	return sort_order((*a)->program, (*b)->program) ?: sort_order((*a)->at, (*b)->at);
 }
 
 static int by_lo(const void *pa, const void *pb)
 {
 	const struct unit_range *a = pa, *b = pb;
 
-	if (a->lo != b->lo)
-		return a->lo < b->lo ? -1 : 1;
-	return a->hi < b->hi ? -1 : a->hi > b->hi;
+	return sort_order(a->lo, b->lo) ?: sort_order(a->hi, b->hi);
 }
 
 /* One unit a line program; the ranges' units become their numbers. */
@@ -186,8 +182,7 @@ static int number_units(struct listing *l)
 	}
 	for (size_t i = 0; i < t->n_index; i++)
 		t->index[i].unit = l->found[t->index[i].unit].unit;
-	if (t->n_index)
-		qsort(t->index, t->n_index, sizeof(*t->index), by_lo);
+	sort_array(t->index, t->n_index, by_lo);
 	for (size_t i = 0; i + 1 < t->n_index;
 	     i++) /* no compiler lets them overlap; a search needs that they do not */
 		if (t->index[i].hi > t->index[i + 1].lo)

@@ -5,6 +5,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/search.h"
+#include "base/sort.h"
 
 #include <errno.h>
 #include <libdwarf/dwarf.h>
@@ -221,9 +222,7 @@ static int by_start(const void *pa, const void *pb)
 {
 	const struct span *a = pa, *b = pb;
 
-	if (a->lo != b->lo)
-		return a->lo < b->lo ? -1 : 1;
-	return a->first < b->first ? -1 : a->first > b->first;
+	return sort_order(a->lo, b->lo) ?: sort_order(a->first, b->first);
 }
 
 static int put(struct cfi_rows *out, struct cfi_row row)
@@ -274,8 +273,8 @@ static int read_spans(struct parser *p)
 			    "frame pointers",
 			    s->name);
 	r = read_entries(p);
-	if (r == 0 && p->n_spans)
-		qsort(p->spans, p->n_spans, sizeof(*p->spans), by_start);
+	if (r == 0)
+		sort_array(p->spans, p->n_spans, by_start);
 	return r;
 }
 

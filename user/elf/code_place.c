@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/search.h"
+#include "base/sort.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -105,13 +106,6 @@ static int add_symbol(const struct elf_symbol *s, void *arg)
 		       : 0;
 }
 
-static int by_value(const void *pa, const void *pb)
-{
-	uint64_t a = *(const uint64_t *)pa, b = *(const uint64_t *)pb;
-
-	return a < b ? -1 : a > b;
-}
-
 /* Does a call or jump of another function go to @vaddr, which no call frame information describes?
  */
 static int is_called(struct code_places *c, uint64_t vaddr)
@@ -124,8 +118,7 @@ static int is_called(struct code_places *c, uint64_t vaddr)
 		r = code_each_body(c->o, add_body, &x);
 		if (r == 0)
 			r = elf_object_each_function(c->o, add_symbol, &x);
-		if (c->n_called)
-			qsort(c->called, c->n_called, sizeof(*c->called), by_value);
+		sort_array(c->called, c->n_called, compare_u64);
 		/* What was found before it became too much counts. */
 		c->has_called = r != -ENOMEM;
 	}

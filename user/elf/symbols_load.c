@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/sort.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -148,15 +149,9 @@ static int by_address(const void *pa, const void *pb)
 {
 	const struct symbol *a = pa, *b = pb;
 
-	if (a->addr != b->addr)
-		return a->addr < b->addr ? -1 : 1;
-	if (a->rank != b->rank)
-		return a->rank < b->rank ? -1 : 1;
-	if (a->kind != b->kind)
-		return a->kind < b->kind ? -1 : 1;
-	if (a->size != b->size)
-		return a->size > b->size ? -1 : 1;
-	return a->order < b->order ? -1 : a->order > b->order;
+	return sort_order(a->addr, b->addr)	  ?: sort_order(a->rank, b->rank)
+	       ?: sort_order(a->kind, b->kind) ?: sort_order(b->size, a->size)
+	       ?: sort_order(a->order, b->order);
 }
 
 static uint64_t section_left(const struct elf_object *o, uint64_t addr)
@@ -312,12 +307,6 @@ static void add_extents(const struct elf_object *o)
 	}
 }
 
-static void sort(struct symbol_index *x)
-{
-	if (x->n)
-		qsort(x->all, x->n, sizeof(*x->all), by_address);
-}
-
 /* Those of call frame information, as far as they are code. */
 static void read_extents(const struct elf_object *o)
 {
@@ -343,21 +332,15 @@ static int by_lo(const void *pa, const void *pb)
 {
 	const struct cfi_extent *a = pa, *b = pb;
 
-	return a->lo < b->lo ? -1 : a->lo > b->lo;
+	return sort_order(a->lo, b->lo);
 }
 
 static int add_go_extents(const struct elf_object *o, uint64_t table)
 {
 	struct symbol_index *x = o->symbols;
-	size_t used = 0;
 	int r = go_add_extents(o, table);
 
-	if (x->n_extents)
-		qsort(x->extents, x->n_extents, sizeof(*x->extents), by_lo);
-	for (size_t i = 0; i < x->n_extents; i++)
-		if (!used || x->extents[used - 1].lo != x->extents[i].lo)
-			x->extents[used++] = x->extents[i];
-	x->n_extents = used;
+	x->n_extents = sort_unique(x->extents, x->n_extents, sizeof(*x->extents), by_lo);
 	return r;
 }
 
@@ -373,11 +356,11 @@ int symbols_read(const struct elf_object *o)
 	r = load_type(o, &own, SHT_SYMTAB);
 	if (r == 0 && !x->n) {
 		r = load_stripped(o, &own);
-		sort(x);
+		sort_array(x->all, x->n, by_address);
 		if (r == 0)
 			add_extents(o);
 	}
-	sort(x);
+	sort_array(x->all, x->n, by_address);
 	fill_sizes(o);
 	if (r == 0 && x->go)
 		r = add_go_extents(o, table);

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Sorting. */
+#pragma once
+
+#include <stddef.h>
+#include <stdlib.h>
+
+/* What a comparison returns by two numbers. Several are joined by `?:`. */
+#define sort_order(a, b) (((a) > (b)) - ((a) < (b)))
+
+/* Sorts @n items; without any @all may be NULL. */
+#define sort_array(all, n, compare)                             \
+	do {                                                    \
+		if (n)                                          \
+			qsort(all, n, sizeof(*(all)), compare); \
+	} while (0)
+
+/* Sorts the items, which have @size bytes, and keeps one of each. Returns how many are left. */
+size_t sort_unique(void *all, size_t n, size_t size,
+		   int (*compare)(const void *pa, const void *pb));
+int compare_u64(const void *pa, const void *pb);
