@@ -188,37 +188,20 @@ bool debug_form_read(struct reader *r, const unsigned char *from, uint64_t start
 	return !r->bad;
 }
 
-static int slot_of(uint64_t name)
-{
-	switch (name) {
-	case DW_AT_stmt_list:
-		return ROOT_PROGRAM;
-	case DW_AT_comp_dir:
-		return ROOT_COMP_DIR;
-	case DW_AT_low_pc:
-		return ROOT_LOW;
-	case DW_AT_high_pc:
-		return ROOT_HIGH;
-	case DW_AT_ranges:
-		return ROOT_RANGES;
-	case DW_AT_addr_base:
-	case DW_AT_GNU_addr_base:
-		return ROOT_ADDR_BASE;
-	case DW_AT_rnglists_base:
-		return ROOT_LISTS_BASE;
-	case DW_AT_str_offsets_base:
-		return ROOT_STRINGS_BASE;
-	case DW_AT_GNU_ranges_base:
-		return ROOT_OLD_RANGES_BASE;
-	case DW_AT_dwo_name:
-	case DW_AT_GNU_dwo_name:
-		return ROOT_DWO_NAME;
-	case DW_AT_GNU_dwo_id:
-		return ROOT_DWO_ID;
-	default:
-		return -1;
-	}
-}
+/* Attributes of a root, with what compilers called them before the standard did; 0: the same. */
+static const unsigned short root_names[N_ROOT_ATTRIBUTES][2] = {
+	[ROOT_PROGRAM] = {DW_AT_stmt_list},
+	[ROOT_COMP_DIR] = {DW_AT_comp_dir},
+	[ROOT_LOW] = {DW_AT_low_pc},
+	[ROOT_HIGH] = {DW_AT_high_pc},
+	[ROOT_RANGES] = {DW_AT_ranges},
+	[ROOT_ADDR_BASE] = {DW_AT_addr_base, DW_AT_GNU_addr_base},
+	[ROOT_LISTS_BASE] = {DW_AT_rnglists_base},
+	[ROOT_STRINGS_BASE] = {DW_AT_str_offsets_base},
+	[ROOT_OLD_RANGES_BASE] = {DW_AT_GNU_ranges_base},
+	[ROOT_DWO_NAME] = {DW_AT_dwo_name, DW_AT_GNU_dwo_name},
+	[ROOT_DWO_ID] = {DW_AT_GNU_dwo_id},
+};
 
 static bool read_root(struct debug_roots *roots, const struct debug_unit *u, unsigned char *buf,
 		      size_t size, struct debug_root *ret)
@@ -238,7 +221,6 @@ static bool read_root(struct debug_roots *roots, const struct debug_unit *u, uns
 		uint64_t name = leb(&abbrev, false), form = leb(&abbrev, false);
 		uint64_t implicit = form == DW_FORM_implicit_const ? leb(&abbrev, true) : 0;
 		struct debug_value v;
-		int slot;
 
 		if (abbrev.bad)
 			return false;
@@ -249,9 +231,9 @@ static bool read_root(struct debug_roots *roots, const struct debug_unit *u, uns
 			return false;
 		if (form == DW_FORM_implicit_const)
 			v.v = implicit;
-		slot = slot_of(name);
-		if (slot >= 0)
-			ret->values[slot] = v;
+		for (size_t i = 0; name && i < N_ROOT_ATTRIBUTES; i++)
+			if (name == root_names[i][0] || name == root_names[i][1])
+				ret->values[i] = v;
 	}
 }
 
