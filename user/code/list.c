@@ -8,12 +8,8 @@
 
 static const char *out_of_scope(const struct code_object *o, struct error *e)
 {
-	const char *base = strrchr(o->entry.path, '/');
-
 	(void)fail(e, ENODATA, "%s: out of scope; --binary '%s' takes it in", o->entry.path,
-		   o->is_main ? "MAIN"
-		   : base     ? base + 1
-			      : o->entry.path);
+		   o->is_main ? "MAIN" : basename(o->entry.path));
 	return e->text;
 }
 

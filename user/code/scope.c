@@ -26,11 +26,8 @@ void globs_free(struct globs *g)
 
 static bool binary_glob(const char *glob, const struct code_object *o)
 {
-	const char *base = strrchr(o->entry.path, '/');
-
-	if (o->is_main && !strcmp(glob, "MAIN"))
-		return true;
-	return !fnmatch(glob, o->entry.path, 0) || (base && !fnmatch(glob, base + 1, 0));
+	return (o->is_main && !strcmp(glob, "MAIN")) || !fnmatch(glob, o->entry.path, 0) ||
+	       !fnmatch(glob, basename(o->entry.path), 0);
 }
 
 /* What is written may begin at any directory of the name. */
@@ -90,7 +87,7 @@ static bool system_source(const char *file)
 			};
 	static const char *const parts[] = {"/.cargo/registry/", "/.cargo/git/",
 					    "/.rustup/toolchains/", "/go/pkg/mod/"};
-	const char *const slash = strrchr(file, '/'), *const base = slash ? slash + 1 : file;
+	const char *const base = basename(file);
 	const char *go = getenv("GOROOT");
 
 	if (*base == '<' && base[strlen(base) - 1] == '>')

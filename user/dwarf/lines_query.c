@@ -153,23 +153,15 @@ int line_table_each(struct line_table *t, int (*cb)(const char *file, uint32_t l
 	return r;
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 size_t line_table_similar_files(struct line_table *t, const char *file, const char **ret,
 				size_t max)
 {
-	struct similar s = {.wanted = base_name(file),
-			    .max = max < SIMILAR_MAX ? max : SIMILAR_MAX};
+	struct similar s = {.wanted = basename(file), .max = max < SIMILAR_MAX ? max : SIMILAR_MAX};
 
 	for (size_t i = 0; i < t->n_units; i++)
 		(void)line_unit_files(t, &t->units[i]);
 	for (size_t i = 0; i < t->n_files; i++)
-		(void)similar_offer(&s, base_name(t->files[i]->name), t->files[i]->name);
+		(void)similar_offer(&s, basename(t->files[i]->name), t->files[i]->name);
 	for (size_t i = 0; i < s.n; i++)
 		ret[i] = s.best[i].item;
 	return s.n;

@@ -252,13 +252,6 @@ static char *directory_of(const char *path)
 	return slash ? strndup(path, (size_t)(slash - path)) : strdup(".");
 }
 
-static const char *base_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static bool in_directory(struct search *s, const char *dir, const char *name)
 {
 	if (try(s, "%s/%s", dir, name) || try(s, "%s/.debug/%s", dir, name))
@@ -327,7 +320,7 @@ bool debug_find_alternate(const struct elf_object *o, struct debug_file *f,
 		goto end;
 	for (size_t i = 0; root(options, i); i++)
 		if (try(&s, "%s/%s", root(options, i), name) ||
-		    try(&s, "%s/.dwz/%s", root(options, i), base_of(name)))
+		    try(&s, "%s/.dwz/%s", root(options, i), basename(name)))
 			goto end;
 	(void)by_build_id(&s, s.build_id);
 end:
@@ -357,11 +350,11 @@ struct debug_file *debug_find_split(const struct elf_object *o, const struct deb
 	}
 	/* A build that hides where it was (-fdebug-prefix-map), or that was moved. */
 	if (beside && ((*name != '/' && try(&s, "%s/%s", beside, name)) ||
-		       try(&s, "%s/%s", beside, base_of(name))))
+		       try(&s, "%s/%s", beside, basename(name))))
 		return s.found;
-	for (size_t i = 0; root(options, i + 1); i++)
-		if ((*name != '/' && try(&s, "%s/%s", root(options, i), name)) ||
-		    try(&s, "%s/%s", root(options, i), base_of(name)))
+	for (size_t i = 0; options && i < options->n_debug_dirs; i++)
+		if ((*name != '/' && try(&s, "%s/%s", options->debug_dirs[i], name)) ||
+		    try(&s, "%s/%s", options->debug_dirs[i], basename(name)))
 			return s.found;
 	return NULL;
 }
@@ -379,7 +372,7 @@ struct debug_file *debug_find_package(const struct elf_object *o, const struct d
 			return s.found;
 		for (size_t k = 0; real && root(options, k); k++)
 			if (try(&s, "%s%s.dwp", root(options, k), real) ||
-			    try(&s, "%s/%s.dwp", root(options, k), base_of(real)))
+			    try(&s, "%s/%s.dwp", root(options, k), basename(real)))
 				return s.found;
 	}
 	return NULL;
