@@ -31,20 +31,15 @@ static bool in_debug_dir(const struct debug_options *options, const char *path)
 	return false;
 }
 
-static bool look_at(int fd, struct statx *ret)
-{
-	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MODE | STATX_UID | STATX_GID,
-		     ret) == 0;
-}
-
 /* Can only root and this user and group have written @file? Build ids and checksums can be forged,
  * and what a debug file says places probes in the object, for all processes that run it. */
 static bool is_trusted(int file, uid_t uid, gid_t gid)
 {
 	struct statx f;
 
-	return look_at(file, &f) && (f.stx_uid == 0 || f.stx_uid == uid) &&
-	       !(f.stx_mode & S_IWOTH) &&
+	return statx(file, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
+		     STATX_MODE | STATX_UID | STATX_GID, &f) == 0 &&
+	       (f.stx_uid == 0 || f.stx_uid == uid) && !(f.stx_mode & S_IWOTH) &&
 	       (!(f.stx_mode & S_IWGRP) || f.stx_gid == 0 || f.stx_gid == gid);
 }
 
@@ -150,33 +145,27 @@ static void not_opened(struct search *s, const char *path, int err)
 	reason(s, &e);
 }
 
-static bool accept(const struct search *s, const struct debug_file *f, struct error *e)
+/* Negative errno: it is not the one that is searched; @e says why unless it is the file that names
+ * that one. */
+static int check(const struct search *s, const struct debug_file *f, struct error *e)
 {
 	uint32_t crc;
 
 	if (s->of && f->inode && f->device == s->of->device && f->inode == s->of->inode)
-		return false;
-	if (s->build_id && (f->build_id ? strcmp(f->build_id, s->build_id) != 0 : !s->link)) {
-		(void)fail(e, ESTALE, "%s: of another build (its build id is %s, not %s)", f->path,
-			   f->build_id ? f->build_id : "missing", s->build_id);
-		return false;
-	}
-	if (s->link && (!debug_file_crc(f, &crc) || crc != s->link->crc)) {
-		(void)fail(e, ESTALE,
-			   "%s: of another build or damaged (its checksum is not the one in "
-			   ".gnu_debuglink)",
-			   f->path);
-		return false;
-	}
-	if (s->lines && !debug_file_has_lines(f)) {
-		(void)fail(e, ENODATA, "%s: no line information in it", f->path);
-		return false;
-	}
-	if (s->symbols && !debug_file_has_symbols(f)) {
-		(void)fail(e, ENODATA, "%s: no symbols in it", f->path);
-		return false;
-	}
-	return true;
+		return -ENOENT;
+	if (s->build_id && (f->build_id ? strcmp(f->build_id, s->build_id) != 0 : !s->link))
+		return fail(e, ESTALE, "%s: of another build (its build id is %s, not %s)", f->path,
+			    f->build_id ? f->build_id : "missing", s->build_id);
+	if (s->link && (!debug_file_crc(f, &crc) || crc != s->link->crc))
+		return fail(e, ESTALE,
+			    "%s: of another build or damaged (its checksum is not the one in "
+			    ".gnu_debuglink)",
+			    f->path);
+	if (s->lines && !debug_file_has_lines(f))
+		return fail(e, ENODATA, "%s: no line information in it", f->path);
+	if (s->symbols && !debug_file_has_symbols(f))
+		return fail(e, ENODATA, "%s: no symbols in it", f->path);
+	return 0;
 }
 
 static bool try_path(struct search *s, const char *path)
@@ -190,9 +179,8 @@ static bool try_path(struct search *s, const char *path)
 		not_opened(s, path, fd);
 		return false;
 	}
-	if (debug_file_open(path, fd, s->split, &f, &e) < 0 || !accept(s, f, &e)) {
-		if (e.text[0])
-			reason(s, &e);
+	if (debug_file_open(path, fd, s->split, &f, &e) < 0 || check(s, f, &e) < 0) {
+		reason(s, &e);
 		return false;
 	}
 	s->found = TAKE_PTR(f);
