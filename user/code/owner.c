@@ -13,16 +13,6 @@
 /* A symbol that claims more is not a function that anybody wrote. */
 #define MAX_FUNCTION (16 << 20)
 
-enum where { NOWHERE, OUTSIDE, INSIDE };
-
-static enum where look_at(const struct code_map *m, struct line_table *t, uint64_t vaddr,
-			  struct line_location *ret)
-{
-	if (line_table_at(t, vaddr, ret) < 0)
-		return NOWHERE;
-	return code_scope_source(m, ret->file) ? INSIDE : OUTSIDE;
-}
-
 static int first_row(struct addr_range r, const struct line_location *where, void *arg)
 {
 	(void)r;
@@ -36,12 +26,11 @@ bool code_function_location(struct line_table *t, uint64_t entry, struct line_lo
 	return line_table_rows(t, entry, entry + 1, first_row, ret) > 0;
 }
 
-static enum where look_at_entry(const struct code_map *m, struct line_table *t, uint64_t vaddr,
-				struct line_location *ret)
+/* Is the source of a function that is entered at @vaddr out of scope? */
+static bool begins_outside(const struct code_map *m, struct line_table *t, uint64_t vaddr,
+			   struct line_location *ret)
 {
-	if (!code_function_location(t, vaddr, ret))
-		return NOWHERE;
-	return code_scope_source(m, ret->file) ? INSIDE : OUTSIDE;
+	return code_function_location(t, vaddr, ret) && !code_scope_source(m, ret->file);
 }
 
 static void take_out(struct code_object *o, struct addr_range r)
@@ -206,8 +195,7 @@ static int read_function(struct code_map *m, size_t object, uint64_t vaddr)
 	if (elf_object_function_at(o->elf, vaddr, &s) < 0 || s.size > MAX_FUNCTION ||
 	    line_table_unit_at(o->lines, s.addr) != line_table_unit_at(o->lines, vaddr))
 		return 0;
-	r = walk_function(m, object, &s, vaddr,
-			  look_at_entry(m, o->lines, s.addr, &entry) == OUTSIDE);
+	r = walk_function(m, object, &s, vaddr, begins_outside(m, o->lines, s.addr, &entry));
 	place_added(o);
 	return r;
 }
@@ -253,7 +241,7 @@ static int read_range(struct addr_range range, void *arg)
 		/* One that begins before is another range's, or another unit's. A part that was
 		 * split off begins anywhere. */
 		if (s.addr >= u->done && s.size <= MAX_FUNCTION && !strcmp(s.name, s.function) &&
-		    look_at_entry(u->m, o->lines, s.addr, &entry) == OUTSIDE)
+		    begins_outside(u->m, o->lines, s.addr, &entry))
 			r = walk_function(u->m, u->object, &s, s.addr, true);
 		if (r == -ENOMEM)
 			return r;
@@ -286,27 +274,26 @@ int code_owner_line(struct code_map *m, size_t object, uint64_t vaddr, const cha
 	struct code_object *o = m->objects[object];
 	const struct code_inlined *in;
 	struct line_location line;
-	enum where where = look_at(m, o->lines, vaddr, &line);
+	bool has_line = line_table_at(o->lines, vaddr, &line) == 0;
+	int r = 0;
 
 	if (read_unit(m, object, vaddr) < 0)
 		return -ENOMEM;
-	if (where == NOWHERE)
+	if (!has_line)
 		return -ENOENT;
-	if (where == OUTSIDE) {
-		in = find_inlined(o, vaddr);
-		if (!in) {
-			int r = read_function(m, object, vaddr);
-
-			if (r < 0)
-				return r;
-			in = find_inlined(o, vaddr);
-		}
-		if (!in || !in->line)
-			return -ENOENT;
-		*ret = in->line;
+	if (code_scope_source(m, line.file)) {
+		*ret = code_line_name(m, &line)->text;
 		return 0;
 	}
-	*ret = code_line_name(m, &line)->text;
+	in = find_inlined(o, vaddr);
+	if (!in)
+		r = read_function(m, object, vaddr);
+	if (r < 0)
+		return r;
+	in = find_inlined(o, vaddr);
+	if (!in || !in->line)
+		return -ENOENT;
+	*ret = in->line;
 	return 0;
 }
 
@@ -315,7 +302,7 @@ const char *code_map_source_out_of_scope(const struct code_map *m, const struct 
 {
 	struct line_location entry;
 
-	return o->lines && look_at_entry(m, o->lines, vaddr, &entry) == OUTSIDE ? entry.file : NULL;
+	return o->lines && begins_outside(m, o->lines, vaddr, &entry) ? entry.file : NULL;
 }
 
 bool code_owner_function(struct code_map *m, struct code_object *o, const struct elf_symbol *s)
