@@ -228,18 +228,18 @@ static void test_system_sources(void **state)
 	assert_int_equal(setenv("GOROOT", "/opt/go", 1), 0);
 	m = open_map(&(struct code_scope){0});
 	for (size_t i = 0; i < sizeof(out) / sizeof(out[0]); i++)
-		if (code_scope_source(m, out[i]))
+		if (code_map_has_source(m, out[i]))
 			fail_msg("%s is in scope", out[i]);
 	for (size_t i = 0; i < sizeof(in) / sizeof(in[0]); i++)
-		if (!code_scope_source(m, in[i]))
+		if (!code_map_has_source(m, in[i]))
 			fail_msg("%s is out of scope", in[i]);
 	code_map_close(m);
 	m = open_map(&(struct code_scope){.sources = fewer, .n_sources = 1});
-	assert_false(code_scope_source(m, out[0]) || code_scope_source(m, "/x/a.c"));
-	assert_true(code_scope_source(m, "/x/b.c"));
+	assert_false(code_map_has_source(m, out[0]) || code_map_has_source(m, "/x/a.c"));
+	assert_true(code_map_has_source(m, "/x/b.c"));
 	code_map_close(m);
 	m = open_map(&(struct code_scope){.sources = all, .n_sources = 1});
-	assert_true(code_scope_source(m, out[0]));
+	assert_true(code_map_has_source(m, out[0]));
 	code_map_close(m);
 }
 

@@ -56,7 +56,7 @@ bool inline_sweep_owner(struct inline_sweep *w, uint64_t addr, struct line_locat
 			continue;
 		if (w->file != x->call.file) { /* calls follow each other in one file */
 			w->file = x->call.file;
-			w->file_in = code_scope_source(w->m, w->file);
+			w->file_in = code_map_has_source(w->m, w->file);
 		}
 		if (w->file_in) {
 			*ret = x->call;
@@ -116,7 +116,7 @@ size_t code_inlined_callers(struct code_map *m, struct code_object *o, uint64_t 
 				  : 0;
 
 	for (size_t i = 0; i < n_calls && n < max; i++)
-		if (code_scope_source(m, calls[i].file))
+		if (code_map_has_source(m, calls[i].file))
 			ret[n++] = code_line_name(m, &calls[i])->text;
 	return n;
 }

@@ -55,8 +55,3 @@ int code_map_each(struct code_map *m, int (*cb)(const struct code_listed *o, voi
 	}
 	return r;
 }
-
-bool code_map_has_source(const struct code_map *m, const char *file)
-{
-	return code_scope_source(m, file);
-}

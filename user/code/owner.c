@@ -30,7 +30,7 @@ bool code_function_location(struct line_table *t, uint64_t entry, struct line_lo
 static bool begins_outside(const struct code_map *m, struct line_table *t, uint64_t vaddr,
 			   struct line_location *ret)
 {
-	return code_function_location(t, vaddr, ret) && !code_scope_source(m, ret->file);
+	return code_function_location(t, vaddr, ret) && !code_map_has_source(m, ret->file);
 }
 
 static void take_out(struct code_object *o, struct addr_range r)
@@ -120,7 +120,7 @@ static int walk_row(struct addr_range r, const struct line_location *where, void
 
 	if (where && w->file != where->file) {
 		w->file = where->file;
-		w->file_in = code_scope_source(w->m, where->file);
+		w->file_in = code_map_has_source(w->m, where->file);
 	}
 	if (where && w->file_in)
 		w->last = *where;
@@ -281,7 +281,7 @@ int code_owner_line(struct code_map *m, size_t object, uint64_t vaddr, const cha
 		return -ENOMEM;
 	if (!has_line)
 		return -ENOENT;
-	if (code_scope_source(m, line.file)) {
+	if (code_map_has_source(m, line.file)) {
 		*ret = code_line_name(m, &line)->text;
 		return 0;
 	}

@@ -8,7 +8,6 @@
 void globs_copy(struct globs *g, const char *const *all, size_t n);
 void globs_free(struct globs *g);
 bool code_scope_binary(const struct code_map *m, const struct code_object *o);
-bool code_scope_source(const struct code_map *m, const char *file);
 /* Finds what is in scope of the object, once. */
 int code_scope_read(struct code_map *m, struct code_object *o);
 

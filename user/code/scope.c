@@ -102,7 +102,7 @@ static bool system_source(const char *file)
 	       !strncmp(file + strlen(go), "/src/", 5);
 }
 
-bool code_scope_source(const struct code_map *m, const char *file)
+bool code_map_has_source(const struct code_map *m, const char *file)
 {
 	bool in = !m->sources.n_includes && !system_source(file);
 
@@ -119,7 +119,7 @@ bool code_scope_source(const struct code_map *m, const char *file)
 
 static bool wanted(const char *file, void *m)
 {
-	return code_scope_source(m, file);
+	return code_map_has_source(m, file);
 }
 
 /* What is asked to be left out. What is left out unasked is found as it is sampled (owner.c): it is
@@ -171,7 +171,7 @@ static bool next_function(const struct code_map *m, const struct code_object *o,
 	if (elf_object_function_at(o->elf, at, &s) < 0)
 		return false;
 	*ret = (struct addr_range){s.addr, s.addr + s.size};
-	return code_function_location(lines, s.addr, &entry) && code_scope_source(m, entry.file);
+	return code_function_location(lines, s.addr, &entry) && code_map_has_source(m, entry.file);
 }
 
 /* Of @all: with @whole, that and the functions in scope that it is in; else what of it is in no
