@@ -195,10 +195,12 @@ bool overlays_have_lower_numbers(void)
 	       (version < 6 || (version == 6 && level < 8));
 }
 
-/* @resolve: of openat2. */
-static int check_and_open(int directory, const char *path, int flags, uint64_t resolve, bool pipes)
+/* @as: whether links of other processes are followed; NULL: they are. */
+static int check_and_open(int directory, const char *path, int flags, const struct file_rights *as,
+			  bool pipes)
 {
-	struct open_how how = {.flags = (uint64_t)(O_PATH | O_CLOEXEC | flags), .resolve = resolve};
+	struct open_how how = {.flags = (uint64_t)(O_PATH | O_CLOEXEC | flags),
+			       .resolve = as && as->plain_path ? RESOLVE_NO_MAGICLINKS : 0};
 	_cleanup_close_ int fd = (int)syscall(SYS_openat2, directory, path, &how, sizeof(how));
 	char link[64];
 	struct statfs fs;
@@ -239,11 +241,6 @@ static bool set_rights(const struct file_rights *r)
 	return (gid_t)setfsgid((gid_t)-1) == r->gid && (uid_t)setfsuid((uid_t)-1) == r->uid;
 }
 
-static uint64_t resolve_of(const struct file_rights *as)
-{
-	return as && as->plain_path ? RESOLVE_NO_MAGICLINKS : 0;
-}
-
 static int open_as(const char *path, const struct file_rights *as)
 {
 	struct file_rights own = {.uid = geteuid(), .gid = getegid()};
@@ -252,7 +249,7 @@ static int open_as(const char *path, const struct file_rights *as)
 	if (n < 0) /* more, which could not be restored */
 		return -EPERM;
 	own.n_groups = (uint32_t)n;
-	r = set_rights(as) ? check_and_open(AT_FDCWD, path, 0, resolve_of(as), false) : -EPERM;
+	r = set_rights(as) ? check_and_open(AT_FDCWD, path, 0, as, false) : -EPERM;
 	if (!set_rights(&own))
 		abort(); /* all that follows would be done as somebody else */
 	return r;
@@ -267,7 +264,7 @@ int open_file(const char *path, const struct file_rights *as)
 	int r;
 
 	if (!as || (root && as->uid == 0))
-		return check_and_open(AT_FDCWD, path, 0, resolve_of(as), false);
+		return check_and_open(AT_FDCWD, path, 0, as, false);
 	if (syscall(SYS_capget, &header, own) < 0)
 		return -EPERM;
 	memcpy(less, own, sizeof(less));
@@ -276,7 +273,7 @@ int open_file(const char *path, const struct file_rights *as)
 	less[0].effective &= ~(1U << CAP_DAC_OVERRIDE | 1U << CAP_DAC_READ_SEARCH);
 	if (syscall(SYS_capset, &header, less) < 0)
 		return -EPERM;
-	r = root ? open_as(path, as) : check_and_open(AT_FDCWD, path, 0, resolve_of(as), false);
+	r = root ? open_as(path, as) : check_and_open(AT_FDCWD, path, 0, as, false);
 	if (syscall(SYS_capset, &header, own) < 0)
 		abort();
 	return r;
@@ -284,12 +281,12 @@ int open_file(const char *path, const struct file_rights *as)
 
 int open_file_or_pipe(const char *path)
 {
-	return check_and_open(AT_FDCWD, path, 0, 0, true);
+	return check_and_open(AT_FDCWD, path, 0, NULL, true);
 }
 
 int open_file_at(int directory, const char *name)
 {
-	return check_and_open(directory, name, O_NOFOLLOW, 0, false);
+	return check_and_open(directory, name, O_NOFOLLOW, NULL, false);
 }
 
 /* Of such a file system the kernel tells others the type, and nothing else; below its root not even
