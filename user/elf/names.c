@@ -117,13 +117,22 @@ static void kept_free(struct kept_list *l)
 	free(l->all);
 }
 
-static int keep(struct kept_list *l, const struct symbol *s, char *name)
+/* Keeps @s if it is another function than those that were kept, of which there are few: at most
+ * @max. */
+static int keep(struct kept_list *l, const struct symbol *s, bool by_source, size_t max,
+		bool (*is_same)(const struct kept *k, const struct symbol *s, const char *name))
 {
-	int r = array_add(l->all, l->n, (struct kept){s, name});
+	_cleanup_free_ char *name = readable(s, by_source);
 
-	if (r < 0)
-		free(name);
-	return r;
+	if (!name)
+		return -ENOMEM;
+	for (size_t k = 0; k < l->n; k++)
+		if (is_same(&l->all[k], s, name))
+			return 0;
+	l->more = l->n == max;
+	if (l->more)
+		return 0;
+	return array_add(l->all, l->n, (struct kept){s, TAKE_PTR(name)});
 }
 
 static bool is_alias(const struct kept *k, const struct symbol *s, const char *name)
@@ -137,8 +146,7 @@ static bool is_alias(const struct kept *k, const struct symbol *s, const char *n
 	return same_stem(of->own, s->own) || (of->rank == 1) != (s->rank == 1);
 }
 
-/* Of one piece of code: the symbols are those from @first on. Ends at the first name too many: a
- * name is compared with those that were kept, of which there are few. */
+/* Of one piece of code: the symbols are those from @first on. Ends at the first name too many. */
 static int keep_functions(const struct symbol_index *x, size_t first, bool by_source,
 			  struct kept_list *ret)
 {
@@ -146,23 +154,9 @@ static int keep_functions(const struct symbol_index *x, size_t first, bool by_so
 	uint64_t addr = x->all[first].addr;
 	int r = 0;
 
-	for (size_t i = first; r == 0 && !ret->more && i < end && x->all[i].addr == addr; i++) {
-		const struct symbol *s = &x->all[i];
-		char *name = s->kind < SYMBOL_COLD ? readable(s, by_source) : NULL;
-		bool is_new = true;
-
-		if (!name) {
-			r = s->kind < SYMBOL_COLD ? -ENOMEM : 0;
-			continue;
-		}
-		for (size_t k = 0; is_new && k < ret->n; k++)
-			is_new = !is_alias(&ret->all[k], s, name);
-		ret->more = is_new && ret->n == ELF_MOST_NAMES;
-		if (is_new && !ret->more)
-			r = keep(ret, s, name);
-		else
-			free(name);
-	}
+	for (size_t i = first; r == 0 && !ret->more && i < end && x->all[i].addr == addr; i++)
+		if (x->all[i].kind < SYMBOL_COLD)
+			r = keep(ret, &x->all[i], by_source, ELF_MOST_NAMES, is_alias);
 	return r;
 }
 
@@ -262,37 +256,24 @@ static int find_sakes(const struct symbol_index *x, struct sakes *w)
 	return r ? r : demangle_end(&b);
 }
 
-/* Is it another function than @k? A name that is exported is what a static one stands behind. */
-static bool is_another(const struct kept *k, const struct symbol *s, const char *name)
+/* Is it no other function than @k? A name that is exported is what a static one stands behind. */
+static bool is_known(const struct kept *k, const struct symbol *s, const char *name)
 {
 	if (k->symbol->addr == s->addr)
-		return false;
+		return true;
 	if (strcmp(k->symbol->own, s->own) == 0)
-		return k->symbol->rank == 2;
-	return strcmp(k->readable, name) != 0;
+		return k->symbol->rank != 2;
+	return strcmp(k->readable, name) == 0;
 }
 
-/* Adds to @ret up to @max: each is compared with those that were kept. */
+/* Adds to @ret up to @max. */
 static int keep_namesakes(const struct sakes *w, bool local, size_t max, struct kept_list *ret)
 {
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < w->n && ret->n < max; i++) {
-		const struct symbol *s = w->all[i];
-		char *name = (s->rank == 2) == local ? readable(s, false) : NULL;
-		bool is_new = true;
-
-		if (!name) {
-			r = (s->rank == 2) == local ? -ENOMEM : 0;
-			continue;
-		}
-		for (size_t k = 0; is_new && k < ret->n; k++)
-			is_new = is_another(&ret->all[k], s, name);
-		if (is_new)
-			r = keep(ret, s, name);
-		else
-			free(name);
-	}
+	for (size_t i = 0; r == 0 && i < w->n && ret->n < max; i++)
+		if ((w->all[i]->rank == 2) == local)
+			r = keep(ret, w->all[i], false, max, is_known);
 	return r;
 }
 
