@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/rng.h"
 
 #include <errno.h>
@@ -17,7 +18,7 @@
 static int check_old(const struct replace_file *f, struct error *e)
 {
 	size_t n = f->begins ? strlen(f->begins) : 0;
-	_cleanup_free_ char *head = malloc(n + 1);
+	_cleanup_free_ char *head = xcalloc(n + 1, 1);
 	_cleanup_close_ int fd =
 		open(f->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
 	struct stat st;
@@ -39,10 +40,9 @@ static int check_old(const struct replace_file *f, struct error *e)
 			f->path, st.st_uid);
 	if (!f->begins)
 		return fail(e, EEXIST, "'%s' is there already: choose another name", f->path);
-	got = head ? pread(fd, head, n, 0) : -1;
+	got = pread(fd, head, n, 0);
 	if (got < 0)
-		return fail(e, head ? errno : ENOMEM, "cannot read '%s': %s", f->path,
-			    head ? strerror(errno) : "out of memory");
+		return fail(e, errno, "cannot read '%s': %m", f->path);
 	if (got && ((size_t)got < n || memcmp(head, f->begins, n) != 0))
 		return fail(e, EEXIST,
 			    "'%s' is there and is not %s: not replaced; choose another name",
@@ -52,10 +52,8 @@ static int check_old(const struct replace_file *f, struct error *e)
 
 int replace_file_check(const struct replace_file *f, struct error *e)
 {
-	_cleanup_free_ char *copy = strdup(f->path);
+	_cleanup_free_ char *copy = xstrdup(f->path);
 
-	if (!copy)
-		return fail(e, ENOMEM, "cannot write '%s': out of memory", f->path);
 	if (!*f->path || f->path[strlen(f->path) - 1] == '/')
 		return fail(e, EISDIR, "'%s' is not the name of a file", f->path);
 	if (faccessat(AT_FDCWD, dirname(copy), W_OK | X_OK, AT_EACCESS))
@@ -113,10 +111,7 @@ int replace_file(const struct replace_file *f, int (*fill)(FILE *out, void *arg)
 
 	if (r < 0)
 		return r;
-	if (asprintf(&temporary, "%s.%llx", f->path, (unsigned long long)rng_fresh_seed()) < 0) {
-		temporary = NULL;
-		return fail(e, ENOMEM, "cannot write '%s': out of memory", f->path);
-	}
+	temporary = xasprintf("%s.%llx", f->path, (unsigned long long)rng_fresh_seed());
 	fd = open(temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY,
 		  mode_of(f));
 	if (fd < 0)

@@ -112,22 +112,20 @@ void utf8_put_json(FILE *out, const char *text)
 	}
 }
 
-bool utf8_put_csv(FILE *out, const char *s, bool utf8)
+void utf8_put_csv(FILE *out, const char *s, bool utf8)
 {
-	_cleanup_free_ char *clean = strdup(s);
+	_cleanup_free_ char *clean = xstrdup(s);
 
-	if (clean)
-		utf8_make_printable(clean, utf8);
+	utf8_make_printable(clean, utf8);
 	(void)fputc('"', out);
-	if (clean && *clean && strchr("=+-@", *clean))
+	if (*clean && strchr("=+-@", *clean))
 		(void)fputc('\'', out);
-	for (const char *c = clean; c && *c; c++) {
+	for (const char *c = clean; *c; c++) {
 		if (*c == '"')
 			(void)fputc('"', out);
 		(void)fputc(*c, out);
 	}
 	(void)fputc('"', out);
-	return clean;
 }
 
 bool utf8_locale(void)

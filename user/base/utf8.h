@@ -27,8 +27,8 @@ void utf8_make_printable(char *s, bool utf8);
 void utf8_put_json(FILE *out, const char *text);
 /* Writes a quoted field of CSV. Characters that steer become '?', and all that is not ASCII unless
  * @utf8. What a spreadsheet would take for a formula gets an apostrophe in front, which shows it as
- * text. False: out of memory, and the field is empty. */
-bool utf8_put_csv(FILE *out, const char *s, bool utf8);
+ * text. */
+void utf8_put_csv(FILE *out, const char *s, bool utf8);
 /* Does the locale (of setlocale) take UTF-8? Elsewhere a byte of a harmless character may be a
  * control. */
 bool utf8_locale(void);

@@ -54,7 +54,7 @@ static void put(struct writing *w, const struct cell *cells, size_t n)
 		else if (!cells[i].text)
 			(void)fprintf(w->out, "%" PRIu64, cells[i].number);
 		else if (w->csv)
-			(void)utf8_put_csv(w->out, cells[i].text, true);
+			utf8_put_csv(w->out, cells[i].text, true);
 		else
 			put_json(w->out, cells[i].text);
 	}

@@ -25,8 +25,7 @@ void text_csv(const struct report *r, const char *s)
 {
 	_cleanup_free_ char *clean = text_clean(r, s);
 
-	if (!utf8_put_csv(r->out, clean, r->utf8))
-		out_of_memory();
+	utf8_put_csv(r->out, clean, r->utf8);
 }
 
 size_t text_columns(const char *s)
