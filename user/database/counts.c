@@ -3,9 +3,8 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "base/rng.h"
 
-#include <stdbool.h>
+#include <search.h>
 #include <string.h>
 
 const char *counts_kind_name(enum counts_kind kind)
@@ -28,9 +27,9 @@ static void free_who(struct counts *c)
 		free(c->who[i].host);
 	}
 	free(c->who);
-	free(c->whose.slots);
+	tdestroy(c->whose, free);
 	c->who = NULL;
-	c->whose = (struct counts_index){0};
+	c->whose = NULL;
 	c->n_who = 0;
 }
 
@@ -42,7 +41,7 @@ void counts_free(struct counts *c)
 	for (size_t i = 0; i < c->n_events; i++)
 		free(c->events[i].name);
 	free(c->events);
-	free(c->what.slots);
+	tdestroy(c->what, free);
 	free(c->rows);
 	*c = (struct counts){0};
 }
@@ -64,105 +63,63 @@ int counts_same_image(const struct counts_image *a, const struct counts_image *b
 	       strcmp(a->path, b->path) == 0;
 }
 
-/* As FNV-1a, with a secret factor: which names share a slot differs from table to table. */
-static uint32_t hash_more(struct counts_index *x, uint32_t before, const void *bytes, size_t n)
-{
-	uint64_t hash = before;
+/* A node of a tree: of a process its three strings, of an event its name and number. The strings
+ * are those of the array. */
+struct counts_name {
+	char *strings[3];
+	uint64_t every;
+	uint32_t at;
+};
 
-	if (!x->key)
-		x->key = rng_fresh_seed() | 1;
-	for (size_t i = 0; i < n; i++)
-		hash = (hash ^ ((const unsigned char *)bytes)[i]) * x->key;
-	return (uint32_t)(hash >> 32);
+static int by_name(const void *a, const void *b)
+{
+	const struct counts_name *x = a, *y = b;
+	int r = (x->every > y->every) - (x->every < y->every);
+
+	for (size_t i = 0; r == 0 && i < 3 && x->strings[i]; i++)
+		r = strcmp(x->strings[i], y->strings[i]);
+	return r;
 }
 
-typedef bool counts_is(const struct counts *c, uint32_t i, const void *what);
-
-/* At most half of the slots are taken. */
-static void make_slots(struct counts_index *x, size_t n)
+/* The index of @name, which @tree has, or else @n: it is added, and its strings are copies then. */
+static uint32_t index_of(void **tree, struct counts_name *name, size_t n)
 {
-	size_t room = x->n_slots ? 2 * x->n_slots : 16;
-	struct counts_slot *slots;
+	struct counts_name **found = or_out_of_memory(tsearch(name, tree, by_name));
 
-	if (2 * (n + 1) <= x->n_slots)
-		return;
-	slots = xcalloc(room, sizeof(*slots));
-	for (size_t i = 0; i < x->n_slots; i++) {
-		size_t k = x->slots[i].hash;
-
-		while (slots[k & (room - 1)].at)
-			k++;
-		slots[k & (room - 1)] = x->slots[i];
+	if (*found == name) {
+		name->at = (uint32_t)n;
+		for (size_t i = 0; i < 3 && name->strings[i]; i++)
+			name->strings[i] = xstrdup(name->strings[i]);
+		*found = xmemdup(name, 1, sizeof(*name));
 	}
-	free(x->slots);
-	x->slots = slots;
-	x->n_slots = room;
-}
-
-/* The slot of @what, whose hash is @hash, or a free one for it. */
-static struct counts_slot *slot_of(const struct counts *c, struct counts_index *x, size_t n,
-				   uint32_t hash, counts_is *is, const void *what)
-{
-	make_slots(x, n);
-	for (size_t i = hash;; i++) {
-		struct counts_slot *slot = &x->slots[i & (x->n_slots - 1)];
-
-		if (!slot->at)
-			slot->hash = hash;
-		if (!slot->at || (slot->hash == hash && is(c, slot->at - 1, what)))
-			return slot;
-	}
-}
-
-static bool is_who(const struct counts *c, uint32_t i, const void *what)
-{
-	const struct counts_who *a = &c->who[i], *b = what;
-
-	return strcmp(a->process, b->process) == 0 && strcmp(a->cgroup, b->cgroup) == 0 &&
-	       strcmp(a->host, b->host) == 0;
-}
-
-static bool is_event(const struct counts *c, uint32_t i, const void *what)
-{
-	const struct counts_event *a = &c->events[i], *b = what;
-
-	return a->every == b->every && strcmp(a->name, b->name) == 0;
+	return (*found)->at;
 }
 
 uint32_t counts_who(struct counts *c, const char *process, const char *cgroup, const char *host)
 {
-	const char *all[] = {process, cgroup, host};
-	const struct counts_who wanted = {(char *)(uintptr_t)process, (char *)(uintptr_t)cgroup,
-					  (char *)(uintptr_t)host};
-	struct counts_slot *slot;
-	uint32_t hash = 0;
+	struct counts_name name = {.strings = {(char *)(uintptr_t)process,
+					       (char *)(uintptr_t)cgroup,
+					       (char *)(uintptr_t)host}};
+	uint32_t at = index_of(&c->whose, &name, c->n_who);
 
-	for (size_t i = 0; i < 3; i++)
-		hash = hash_more(&c->whose, hash, all[i], strlen(all[i]) + 1);
-	slot = slot_of(c, &c->whose, c->n_who, hash, is_who, &wanted);
-	if (!slot->at) {
+	if (at == c->n_who) {
 		xarray_room(c->who, c->n_who);
-		c->who[c->n_who] =
-			(struct counts_who){xstrdup(process), xstrdup(cgroup), xstrdup(host)};
-		slot->at = (uint32_t)++c->n_who;
+		c->who[c->n_who++] = (struct counts_who){name.strings[0], name.strings[1],
+							 name.strings[2]};
 	}
-	return slot->at - 1;
+	return at;
 }
 
 uint32_t counts_event(struct counts *c, const char *name, uint64_t every)
 {
-	const struct counts_event wanted = {(char *)(uintptr_t)name, every};
-	uint32_t hash = hash_more(&c->what, 0, name, strlen(name) + 1);
-	struct counts_slot *slot;
+	struct counts_name event = {.strings = {(char *)(uintptr_t)name}, .every = every};
+	uint32_t at = index_of(&c->what, &event, c->n_events);
 
-	hash = hash_more(&c->what, hash, &every, sizeof(every));
-	slot = slot_of(c, &c->what, c->n_events, hash, is_event, &wanted);
-	if (!slot->at) {
+	if (at == c->n_events) {
 		xarray_room(c->events, c->n_events);
-		c->events[c->n_events] = (struct counts_event){xstrdup(name), every};
-		slot->at = (uint32_t)++c->n_events;
+		c->events[c->n_events++] = (struct counts_event){event.strings[0], every};
 	}
-	return slot->at - 1;
+	return at;
 }
 
 void counts_add(struct counts *c, uint64_t offset, uint32_t who, uint32_t event, uint64_t count)

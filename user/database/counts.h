@@ -53,17 +53,6 @@ struct counts_event {
 	uint64_t every; /* what one count stands for: ns of a clock, else events */
 };
 
-/* Finds what is known by its name, however many there are: indices by a hash of the name. The hash
- * has a secret key, because a file can choose names that would all fall into one slot. A power of
- * two of slots, at most half of them taken. Of this package. */
-struct counts_index {
-	struct counts_slot {
-		uint32_t hash, at; /* at: the index + 1, 0: free */
-	} * slots;
-	size_t n_slots;
-	uint64_t key;
-};
-
 struct counts_row {
 	uint64_t offset, count;
 	uint32_t who, event; /* indices */
@@ -76,7 +65,7 @@ struct counts {
 	size_t n_who;
 	struct counts_event *events;
 	size_t n_events;
-	struct counts_index whose, what; /* of @who and @events */
+	void *whose, *what; /* trees (search.h) of @who and @events, by their names */
 	/* Once sorted: by offset, process and event, none twice. */
 	struct counts_row *rows;
 	size_t n_rows;
