@@ -36,25 +36,6 @@ static int parse_id(const char *text, unsigned int *ret)
 	return 0;
 }
 
-/* The user database's entry; *buffer owns the strings. 0, or a positive errno (ENOENT: unknown). */
-static int lookup(uid_t uid, struct passwd *pw, char **buffer)
-{
-	struct passwd *found = NULL;
-	int r = ERANGE;
-
-	for (size_t size = 1024; r == ERANGE && size <= 1024 * 1024; size *= 4) {
-		char *bigger = realloc(*buffer, size);
-
-		if (!bigger)
-			return ENOMEM;
-		*buffer = bigger;
-		r = getpwuid_r(uid, pw, *buffer, size, &found);
-	}
-	if (r)
-		return r;
-	return found ? 0 : ENOENT;
-}
-
 static int copy_names(const struct passwd *pw, struct identity *id)
 {
 	id->home = strdup(pw->pw_dir);
@@ -64,31 +45,20 @@ static int copy_names(const struct passwd *pw, struct identity *id)
 
 static int database_groups(const char *name, gid_t gid, struct identity *id)
 {
-	int n = 64;
+	int n = MAX_GROUPS;
 
-	for (;;) {
-		gid_t *bigger = reallocarray(id->groups, (size_t)n, sizeof(*bigger));
-		int had = n;
-
-		if (!bigger)
-			return -ENOMEM;
-		id->groups = bigger;
-		if (getgrouplist(name, gid, id->groups, &n) >= 0) {
-			id->n_groups = (size_t)n;
-			return 0;
-		}
-		/* Not every implementation says how many there are. */
-		if (n <= had)
-			n = had * 2;
-		if (n > MAX_GROUPS)
-			return -E2BIG;
-	}
+	id->groups = calloc(MAX_GROUPS, sizeof(*id->groups));
+	if (!id->groups)
+		return -ENOMEM;
+	if (getgrouplist(name, gid, id->groups, &n) < 0)
+		return -E2BIG;
+	id->n_groups = (size_t)n;
+	return 0;
 }
 
 static int current_identity(struct identity *id)
 {
-	_cleanup_free_ char *buffer = NULL;
-	struct passwd pw;
+	const struct passwd *pw = getpwuid(getuid());
 	int n = getgroups(0, NULL);
 
 	id->uid = getuid();
@@ -101,13 +71,12 @@ static int current_identity(struct identity *id)
 	}
 	id->n_groups = n > 0 ? (size_t)n : 0;
 	/* Informative only: a user id without an entry is common in containers. */
-	return lookup(id->uid, &pw, &buffer) == 0 ? copy_names(&pw, id) : 0;
+	return pw ? copy_names(pw, id) : 0;
 }
 
 static int sudo_identity(const char *uid, const char *gid, struct identity *id, struct error *e)
 {
-	_cleanup_free_ char *buffer = NULL;
-	struct passwd pw;
+	const struct passwd *pw;
 	unsigned int v;
 	int r;
 
@@ -115,14 +84,15 @@ static int sudo_identity(const char *uid, const char *gid, struct identity *id, 
 		return fail(e, EINVAL,
 			    "SUDO_UID is \"%s\", not a user id; unset it or pass --keep-root", uid);
 	id->uid = v;
-	r = lookup(id->uid, &pw, &buffer);
-	if (r == ENOMEM)
+	errno = 0;
+	pw = getpwuid(id->uid);
+	if (!pw && errno == ENOMEM)
 		return fail(e, ENOMEM, "out of memory");
-	if (r)
+	if (!pw)
 		return fail(e, EINVAL,
 			    "SUDO_UID %u is not in the user database; unset it or pass --keep-root",
 			    v);
-	id->gid = pw.pw_gid;
+	id->gid = pw->pw_gid;
 	if (gid) {
 		if (parse_id(gid, &v) < 0)
 			return fail(
@@ -131,12 +101,12 @@ static int sudo_identity(const char *uid, const char *gid, struct identity *id, 
 				gid);
 		id->gid = v;
 	}
-	r = copy_names(&pw, id);
+	r = copy_names(pw, id);
 	if (r == 0)
-		r = database_groups(pw.pw_name, id->gid, id);
+		r = database_groups(id->name, id->gid, id);
 	if (r < 0)
-		return fail(e, -r, "cannot read the groups of user %s: %s", pw.pw_name,
-			    strerror(-r));
+		return fail(e, -r, "cannot read the groups of user %s: %s",
+			    id->name ? id->name : uid, strerror(-r));
 	id->switches = true;
 	return 0;
 }
