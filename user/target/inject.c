@@ -33,62 +33,47 @@ static void pause_a_little(void)
 
 static int refuse(pid_t pid, int signo, int err, struct error *e)
 {
+	static const struct {
+		int err, errnum;
+		const char *before, *after; /* the process */
+	} reasons[] = {
+		{EPERM, EPERM, "not allowed to inject a payment handler into ",
+		 ": run as root or give cozbpf CAP_SYS_PTRACE, and see kernel.yama.ptrace_scope "
+		 "(sysctl); Linux 6.18 needs none"},
+		{ENOEXEC, ENOEXEC, "",
+		 " runs 32-bit code; only 64-bit x86 programs can be profiled"},
+		{ENOENT, ENOENT, "cannot inject a payment handler into ",
+		 ": there is no system call instruction in its code"},
+		{EOPNOTSUPP, EPERM, "",
+		 " filters its system calls (seccomp), which only root may suspend: no payment "
+		 "handler can be injected into it"},
+		{EFAULT, ESTALE, "",
+		 " started another program while a payment handler was injected into it; try "
+		 "again"},
+		{EUSERS, EAGAIN, "",
+		 " may not start another process, which takes a moment of one to inject a payment "
+		 "handler (RLIMIT_NPROC, or pids.max of its control group)"},
+		{EAGAIN, EBUSY, "no thread of ",
+		 " could be stopped for the payment handler to be injected: they are blocked in "
+		 "the kernel; try again"},
+	};
 	struct process_facts f = {.comm = "?"};
 
 	(void)process_read(pid, &f);
-	switch (err) {
-	case -ESRCH:
+	if (err == -ESRCH)
 		return fail(e, ESRCH, "process %d ended while we attached", (int)pid);
-	case -EBUSY:
+	if (err == -EBUSY)
 		return fail(e, EBUSY,
 			    "process %d (%s) uses signal %d itself: name another one for pauses "
 			    "with --signal",
 			    (int)pid, f.comm, signo);
-	case -EPERM:
-	case -EACCES:
-		return fail(e, EPERM,
-			    "not allowed to inject a payment handler into process %d (%s): run as "
-			    "root or give cozbpf CAP_SYS_PTRACE, and see "
-			    "kernel.yama.ptrace_scope (sysctl); Linux 6.18 needs none",
-			    (int)pid, f.comm);
-	case -ENOEXEC:
-		return fail(e, ENOEXEC,
-			    "process %d (%s) runs 32-bit code; only 64-bit x86 programs can be "
-			    "profiled",
-			    (int)pid, f.comm);
-	case -ENOENT:
-		return fail(e, ENOENT,
-			    "cannot inject a payment handler into process %d (%s): there is no "
-			    "system call instruction in its code",
-			    (int)pid, f.comm);
-	case -EOPNOTSUPP:
-		return fail(e, EPERM,
-			    "process %d (%s) filters its system calls (seccomp), which only root "
-			    "may suspend: no payment handler can be "
-			    "injected into it",
-			    (int)pid, f.comm);
-	case -EFAULT:
-		return fail(e, ESTALE,
-			    "process %d (%s) started another program while a payment handler was "
-			    "injected into it; try again",
-			    (int)pid, f.comm);
-	case -EUSERS:
-		return fail(e, EAGAIN,
-			    "process %d (%s) may not start another process, which takes a moment "
-			    "of one to inject a payment handler "
-			    "(RLIMIT_NPROC, or pids.max of its control group)",
-			    (int)pid, f.comm);
-	case -ETIMEDOUT:
-	case -EAGAIN:
-		return fail(e, EBUSY,
-			    "no thread of process %d (%s) could be stopped for the payment handler "
-			    "to be injected: they are blocked in the "
-			    "kernel; try again",
-			    (int)pid, f.comm);
-	default:
-		return fail(e, -err, "cannot inject a payment handler into process %d (%s): %s",
-			    (int)pid, f.comm, strerror(-err));
-	}
+	err = err == -EACCES ? -EPERM : err == -ETIMEDOUT ? -EAGAIN : err;
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+		if (err == -reasons[i].err)
+			return fail(e, reasons[i].errnum, "%sprocess %d (%s)%s", reasons[i].before,
+				    (int)pid, f.comm, reasons[i].after);
+	return fail(e, -err, "cannot inject a payment handler into process %d (%s): %s", (int)pid,
+		    f.comm, strerror(-err));
 }
 
 /* Stops the thread that notices least. */
