@@ -115,50 +115,28 @@ EXPORT int execvp(const char *file, char *const argv[])
 	return execvpe(file, argv, environ);
 }
 
-/* The words of a variable list, onto the stack of the caller; @n is how many there are. */
-#define TAKE_WORDS(first, argv, n, list)                \
-	do {                                            \
-		va_start(list, first);                  \
-		for (n = 1; va_arg(list, char *); n++)  \
-			;                               \
-		va_end(list);                           \
-		argv = alloca((n + 1) * sizeof(*argv)); \
-		va_start(list, first);                  \
-		argv[0] = (char *)(uintptr_t)first;     \
-		for (size_t i = 1; i <= n; i++)         \
-			argv[i] = va_arg(list, char *); \
-	} while (0)
+/* The words of a variable list, onto the stack. @rest: what else is taken from the list. */
+#define WITH_WORDS(name, rest, start)                           \
+	EXPORT int name(const char *path, const char *arg, ...) \
+	{                                                       \
+		char **argv, *const *envp = environ;            \
+		va_list list;                                   \
+		size_t n;                                       \
+                                                                \
+		va_start(list, arg);                            \
+		for (n = 1; va_arg(list, char *); n++)          \
+			;                                       \
+		va_end(list);                                   \
+		argv = alloca((n + 1) * sizeof(*argv));         \
+		va_start(list, arg);                            \
+		argv[0] = (char *)(uintptr_t)arg;               \
+		for (size_t i = 1; i <= n; i++)                 \
+			argv[i] = va_arg(list, char *);         \
+		rest;                                           \
+		va_end(list);                                   \
+		return start(path, argv, envp);                 \
+	}
 
-EXPORT int execl(const char *path, const char *arg, ...)
-{
-	char **argv;
-	va_list list;
-	size_t n;
-
-	TAKE_WORDS(arg, argv, n, list);
-	va_end(list);
-	return start(path, argv, environ);
-}
-
-EXPORT int execlp(const char *file, const char *arg, ...)
-{
-	char **argv;
-	va_list list;
-	size_t n;
-
-	TAKE_WORDS(arg, argv, n, list);
-	va_end(list);
-	return execvpe(file, argv, environ);
-}
-
-EXPORT int execle(const char *path, const char *arg, ...)
-{
-	char **argv, *const *envp;
-	va_list list;
-	size_t n;
-
-	TAKE_WORDS(arg, argv, n, list);
-	envp = va_arg(list, char *const *);
-	va_end(list);
-	return start(path, argv, envp);
-}
+WITH_WORDS(execl, , start)
+WITH_WORDS(execlp, , execvpe)
+WITH_WORDS(execle, envp = va_arg(list, char *const *), start)

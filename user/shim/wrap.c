@@ -169,37 +169,25 @@ static struct birth begin(void *arg)
 	return b;
 }
 
-static void *live(void *arg)
-{
-	struct birth b = begin(arg);
-	void *volatile result;
-
-	if (!shim_has_cleanup()) {
-		result = b.function(b.arg);
-		at_end(NULL);
-		return result;
+#define LIVE(name, type, function)                  \
+	static type name(void *arg)                 \
+	{                                           \
+		struct birth b = begin(arg);        \
+		type volatile result;               \
+                                                    \
+		if (!shim_has_cleanup()) {          \
+			result = b.function(b.arg); \
+			at_end(NULL);               \
+			return result;              \
+		}                                   \
+		pthread_cleanup_push(at_end, NULL); \
+		result = b.function(b.arg);         \
+		pthread_cleanup_pop(1);             \
+		return result;                      \
 	}
-	pthread_cleanup_push(at_end, NULL);
-	result = b.function(b.arg);
-	pthread_cleanup_pop(1);
-	return result;
-}
 
-static int live_c11(void *arg)
-{
-	struct birth b = begin(arg);
-	volatile int result;
-
-	if (!shim_has_cleanup()) {
-		result = b.c11_function(b.arg);
-		at_end(NULL);
-		return result;
-	}
-	pthread_cleanup_push(at_end, NULL);
-	result = b.c11_function(b.arg);
-	pthread_cleanup_pop(1);
-	return result;
-}
+LIVE(live, void *, function)
+LIVE(live_c11, int, c11_function)
 
 EXPORT int pthread_create(pthread_t *restrict ret, const pthread_attr_t *restrict attributes,
 			  void *(*function)(void *), void *restrict arg)
