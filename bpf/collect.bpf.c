@@ -15,36 +15,6 @@
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
-struct super_block {
-	u32 s_dev;
-	unsigned long s_magic;
-};
-
-typedef struct {
-	u32 val;
-} kuid_t;
-
-struct qstr {
-	const unsigned char *name;
-};
-
-struct dentry {
-	struct qstr d_name;
-};
-
-struct path {
-	struct dentry *dentry;
-};
-
-struct inode {
-	struct super_block *i_sb;
-	unsigned long i_ino;
-	u32 i_generation;
-	kuid_t i_uid;
-	time64_t i_mtime_sec; /* since Linux 6.11 */
-	u32 i_mtime_nsec;
-};
-
 /* Until Linux 6.6, and from there to 6.10. */
 struct inode___i_mtime {
 	struct timespec64 i_mtime;
@@ -54,30 +24,9 @@ struct inode___underlined {
 	struct timespec64 __i_mtime;
 };
 
-struct file {
-	struct path f_path;
-	struct inode *f_inode;
-};
-
-typedef struct {
-	void *vdso;
-} mm_context_t;
-
-struct mm_struct {
-	mm_context_t context;
-};
-
 struct vm_area_struct {
 	unsigned long vm_start, vm_end, vm_pgoff;
 	struct file *vm_file;
-};
-
-struct task_struct___collect {
-	void *stack;
-	int pid;
-	struct mm_struct *mm;
-	struct task_struct___collect *group_leader;
-	char comm[16];
 };
 
 #pragma clang attribute pop
@@ -215,7 +164,7 @@ static __always_inline u32 image_of(const struct place *p, u32 pid)
 	return i->id;
 }
 
-static __always_inline u32 who_is(struct task_struct___collect *task)
+static __always_inline u32 who_is(struct task_struct *task)
 {
 	struct collect_process p = {.cgroup = bpf_get_current_cgroup_id()};
 	u32 *who, made;
@@ -282,7 +231,7 @@ static __always_inline void count(struct collect_cpu *c, u32 cpu, const struct c
 
 /* An interrupt has a stack of its own; what it interrupted while it was on the task's stack is the
  * task's. */
-static __always_inline bool in_interrupt(struct task_struct___collect *task, u64 sp)
+static __always_inline bool in_interrupt(struct task_struct *task, u64 sp)
 {
 	u64 stack = (u64)BPF_CORE_READ(task, stack);
 
@@ -291,11 +240,10 @@ static __always_inline bool in_interrupt(struct task_struct___collect *task, u64
 
 static __always_inline void sample(struct bpf_perf_event_data *ctx, struct collect_cpu *c, u32 cpu)
 {
-	struct task_struct *current = bpf_get_current_task_btf();
-	struct task_struct___collect *task = (void *)current;
+	struct task_struct *task = bpf_get_current_task_btf();
 	struct collect_entry e = {.offset = ctx->regs.ip, .event = (u32)bpf_get_attach_cookie(ctx)};
 	struct place p = {.ip = ctx->regs.ip};
-	u32 pid = task_process(current);
+	u32 pid = task_process(task);
 
 	/* What the machine does for others is not for those in a container to see. */
 	if ((own_namespace.level && !pid) ||
@@ -316,7 +264,7 @@ static __always_inline void sample(struct bpf_perf_event_data *ctx, struct colle
 	} else {
 		e.who = who_is(task);
 		p.vdso = (u64)BPF_CORE_READ(task, mm, context.vdso);
-		if (bpf_find_vma((void *)task, p.ip, found, &p, 0) < 0) {
+		if (bpf_find_vma(task, p.ip, found, &p, 0) < 0) {
 			c->unknown++;
 			e.offset = 0;
 		} else {

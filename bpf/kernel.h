@@ -180,12 +180,61 @@ struct uprobe_task {
 	void *active_uprobe;
 };
 
+struct super_block {
+	u32 s_dev;
+	unsigned long s_magic;
+};
+
+typedef struct {
+	u32 val;
+} kuid_t;
+
+struct qstr {
+	const unsigned char *name;
+};
+
+struct dentry {
+	struct qstr d_name;
+};
+
+struct path {
+	struct dentry *dentry;
+};
+
+struct inode {
+	struct super_block *i_sb;
+	unsigned long i_ino;
+	long long i_size;
+	u32 i_generation;
+	kuid_t i_uid;
+	time64_t i_mtime_sec; /* since Linux 6.11 */
+	u32 i_mtime_nsec;
+};
+
+struct file {
+	struct path f_path;
+	struct inode *f_inode;
+};
+
+typedef struct {
+	void *vdso;
+} mm_context_t;
+
+struct mm_struct {
+	unsigned long start_code;
+	struct file *exe_file;
+	mm_context_t context;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	void *stack;
 	unsigned int flags;
+	struct mm_struct *mm;
 	int pid;
 	int tgid;
+	struct task_struct *group_leader;
+	char comm[16];
 	struct signal_struct *signal;
 	struct sighand_struct *sighand;
 	sigset_t blocked;
@@ -216,6 +265,14 @@ struct bpf_iter__task {
 };
 
 #pragma clang attribute pop
+
+#include <bpf/bpf_helpers.h>
+
+extern int bpf_send_signal_task(struct task_struct *task, int sig, enum pid_type type,
+				u64 value) __ksym __weak; /* 6.13 */
+extern struct task_struct *
+bpf_task_from_pid(s32 pid) __ksym __weak; /* 6.2; in perf_event programs later */
+extern void bpf_task_release(struct task_struct *p) __ksym __weak;
 
 /* The context of a perf_event program: uapi, so a fixed layout. */
 struct user_regs {

@@ -3,9 +3,6 @@
 
 #include <bpf/bpf_helpers.h>
 
-extern int bpf_send_signal_task(struct task_struct *task, int sig, enum pid_type type,
-				u64 value) __ksym __weak;
-
 SEC("?perf_event")
 int probe_send_signal_task(void *ctx)
 {

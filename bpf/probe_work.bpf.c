@@ -13,9 +13,6 @@ struct {
 	__type(value, struct probe_work);
 } probe_work_map SEC(".maps");
 
-extern struct task_struct *bpf_task_from_pid(s32 pid) __ksym __weak;
-extern void bpf_task_release(struct task_struct *p) __ksym __weak;
-
 static int probe_callback(struct bpf_map *map, void *key, void *value)
 {
 	return 0;

@@ -18,31 +18,8 @@
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
-struct super_block {
-	unsigned int s_dev;
-};
-
 struct kernel_siginfo {
 	int si_code;
-};
-
-struct inode {
-	struct super_block *i_sb;
-	unsigned long i_ino;
-	long long i_size;
-};
-
-struct file {
-	struct inode *f_inode;
-};
-
-struct mm_struct {
-	unsigned long start_code;
-	struct file *exe_file;
-};
-
-struct task_struct___text {
-	struct mm_struct *mm;
 };
 
 #pragma clang attribute pop
@@ -72,7 +49,7 @@ int BPF_PROG(text_trap, int signal, struct kernel_siginfo *info, struct task_str
 	if (signal != SIGTRAP || to != task || !in_scope(task) ||
 	    BPF_CORE_READ(info, si_code) != SI_KERNEL)
 		return 0;
-	mm = BPF_CORE_READ((struct task_struct___text *)task, mm);
+	mm = BPF_CORE_READ(task, mm);
 	inode = BPF_CORE_READ(mm, exe_file, f_inode);
 	site.device = BPF_CORE_READ(inode, i_sb, s_dev);
 	site.inode = BPF_CORE_READ(inode, i_ino);
