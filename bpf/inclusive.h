@@ -95,13 +95,36 @@ __noinline u32 chain_gather(u64 ip, u64 sp, u64 bp, bool in_call, u64 in_force)
 	return w.n;
 }
 
-static __always_inline u64 sites_of_sample(const struct frame *interrupted, bool user,
-					   struct task_struct *task)
+/* Of what a tick interrupted, the code of the first frame in scope; inclusive: how many sites are.
+ */
+static __always_inline u64 code_of_sample(const struct frame *interrupted, bool user,
+					  struct task_struct *task)
 {
 	struct frame own = *interrupted;
 	bool in_call = frame_of_thread(&own, user, task);
 
-	return chain_gather(own.ip, own.sp, own.bp, in_call, modules_of(task));
+	return config.inclusive
+		       ? chain_gather(own.ip, own.sp, own.bp, in_call, modules_of(task))
+		       : chain_first_in_scope(own.ip, own.sp, own.bp, in_call, modules_of(task));
+}
+
+/* Adds a sample that stands for @weight ns to what @map has of @key. False: no room. */
+static __always_inline bool count_in(void *map, const void *key, u64 weight)
+{
+	struct abi_sample_sum one = {1, weight}, *n = bpf_map_lookup_elem(map, key);
+
+	if (!n) {
+		if (!bpf_map_update_elem(map, key, &one, BPF_NOEXIST))
+			return true;
+		n = bpf_map_lookup_elem(map, key);
+		if (!n) {
+			count(COUNTER_sample_table_full);
+			return false;
+		}
+	}
+	ADD(n->count, 1);
+	ADD(n->ns, weight);
+	return true;
 }
 
 /* Counts the sites in chain_here together, for a sample that stands for @weight ns. Verified once,
@@ -111,23 +134,8 @@ __noinline int chain_count_sample(u64 weight)
 {
 	u32 zero = 0;
 	struct abi_chain *c = bpf_map_lookup_elem(&chain_here, &zero);
-	struct abi_sample_sum one = {1, weight}, *n;
 
-	if (!c)
-		return 0;
-	n = bpf_map_lookup_elem(&chains, c);
-	if (!n) {
-		if (!bpf_map_update_elem(&chains, c, &one, BPF_NOEXIST))
-			return 1;
-		n = bpf_map_lookup_elem(&chains, c);
-		if (!n) {
-			count(COUNTER_sample_table_full);
-			return 0;
-		}
-	}
-	ADD(n->count, 1);
-	ADD(n->ns, weight);
-	return 1;
+	return c && count_in(&chains, c, weight);
 }
 
 struct chain_match {

@@ -149,7 +149,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, ABI_MAX_SAMPLES);
 	__uint(map_flags, BPF_F_NO_PREALLOC); /* making them all takes a tenth of the loading */
-	__type(key, struct abi_sample_key);
+	__type(key, u64);		      /* ABI_CODE */
 	__type(value, struct abi_sample_sum);
 } samples __weak SEC(".maps");
 
@@ -167,15 +167,10 @@ struct {
 	__type(value, struct abi_point);
 } points __weak SEC(".maps");
 
-extern int bpf_send_signal_task(struct task_struct *task, int sig, enum pid_type type,
-				u64 value) __ksym __weak; /* 6.13 */
-extern struct task_struct *
-bpf_task_from_pid(s32 pid) __ksym __weak; /* 6.2; in perf_event programs later */
 extern struct task_struct *
 bpf_task_from_vpid(s32 vpid) __ksym __weak;	     /* 6.13; the current task's namespace */
 extern void bpf_preempt_disable(void) __ksym __weak; /* 6.11, as the next */
 extern void bpf_preempt_enable(void) __ksym __weak;
-extern void bpf_task_release(struct task_struct *p) __ksym __weak;
 
 static __always_inline struct abi_totals *totals_here(void)
 {

@@ -14,20 +14,7 @@
 
 static __always_inline void count_sample(u64 code, u64 weight)
 {
-	struct abi_sample_key key = {.code = code};
-	struct abi_sample_sum one = {1, weight}, *n = bpf_map_lookup_elem(&samples, &key);
-
-	if (!n) {
-		if (!bpf_map_update_elem(&samples, &key, &one, BPF_NOEXIST))
-			return;
-		n = bpf_map_lookup_elem(&samples, &key);
-		if (!n) {
-			count(COUNTER_sample_table_full);
-			return;
-		}
-	}
-	ADD(n->count, 1);
-	ADD(n->ns, weight);
+	count_in(&samples, &code, weight);
 }
 
 struct prompt {
@@ -244,8 +231,7 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 	if (config.kernel_base && !user)
 		code = ABI_CODE(ABI_KERNEL_OBJECT, interrupted.ip - config.kernel_base);
 	else
-		code = config.inclusive ? sites_of_sample(&interrupted, user, task)
-					: chain_of_sample(&interrupted, user, task);
+		code = code_of_sample(&interrupted, user, task);
 	if (!code) {
 		cuts = chain_cuts(sum);
 		ADD(sum->samples_outside, 1);

@@ -205,13 +205,3 @@ static __always_inline bool frame_of_thread(struct frame *f, bool user, struct t
 	f->bp = BPF_CORE_READ(regs, bp);
 	return (s64)BPF_CORE_READ(regs, orig_ax) >= 0;
 }
-
-/* The same of a sample. */
-static __always_inline u64 chain_of_sample(const struct frame *interrupted, bool user,
-					   struct task_struct *task)
-{
-	struct frame own = *interrupted;
-	bool in_call = frame_of_thread(&own, user, task);
-
-	return chain_first_in_scope(own.ip, own.sp, own.bp, in_call, modules_of(task));
-}

@@ -485,11 +485,6 @@ struct abi_syscalls {
 _Static_assert(ABI_MAX_POINTS < 255 && sizeof(struct abi_syscalls) == 2 * ABI_MAX_SYSCALLS,
 	       "abi_syscalls");
 
-struct abi_sample_key {
-	abi_u64 code; /* ABI_CODE */
-};
-_Static_assert(sizeof(struct abi_sample_key) == 8, "abi_sample_key");
-
 /* What an inclusive sample belongs to: different addresses, innermost first; 0 after the last. */
 struct abi_chain {
 	abi_u64 sites[ABI_CHAIN_SITES];

@@ -237,7 +237,6 @@ static int drain(const struct bpf_map *map, void *keys, struct abi_sample_sum *s
 	return 0;
 }
 
-_Static_assert(sizeof(struct abi_sample_key) == sizeof(abi_u64), "a chain of one");
 _Static_assert(sizeof(struct abi_chain) == ABI_CHAIN_SITES * sizeof(abi_u64), "nothing but sites");
 
 static int samples(void *b, struct backend_sample **ret, size_t *ret_n)
