@@ -18,18 +18,6 @@
 #define COMPACT_FROM 65536 /* rows */
 #define MOST_ROWS 65536	   /* that are added to a file at once */
 
-struct collector {
-	struct sampler *sampler;
-	struct names names;
-	struct kernel_parts kernel;
-	struct ring_buffer *rings; /* new images, and entries that made room for others */
-	struct pending *pending;
-	size_t n_pending, compact_at;
-	struct counts other; /* of images that have no room in the database: not written yet */
-	struct collect_totals written;
-	char host[sizeof(((struct utsname *)NULL)->nodename)];
-};
-
 static int by_place(const void *pa, const void *pb)
 {
 	const struct pending *a = pa, *b = pb;
@@ -79,7 +67,7 @@ static int on_news(void *arg, void *data, size_t size)
 	if (size != sizeof(news))
 		return 0;
 	memcpy(&news, data, sizeof(news));
-	names_learn(&c->names, sampler_skeleton(c->sampler), &news);
+	names_learn(&c->names, c->skel, &news);
 	return 0;
 }
 
@@ -96,10 +84,8 @@ static int on_evicted(void *arg, void *data, size_t size)
 
 static int open_rings(struct collector *c)
 {
-	struct collect_bpf *skel = sampler_skeleton(c->sampler);
-
-	c->rings = ring_buffer__new(bpf_map__fd(skel->maps.collect_news), on_news, c, NULL);
-	return c->rings ? ring_buffer__add(c->rings, bpf_map__fd(skel->maps.collect_evicted),
+	c->rings = ring_buffer__new(bpf_map__fd(c->skel->maps.collect_news), on_news, c, NULL);
+	return c->rings ? ring_buffer__add(c->rings, bpf_map__fd(c->skel->maps.collect_evicted),
 					   on_evicted, c)
 			: -errno;
 }
@@ -116,7 +102,9 @@ int collector_open(const struct collect_settings *s, void (*say)(const char *tex
 	if (uname(&u) == 0)
 		memcpy(c->host, u.nodename, sizeof(c->host));
 	kernel_parts_read(&c->kernel);
-	r = sampler_open(s, say, arg, &c->sampler, e);
+	c->say = say;
+	c->arg = arg;
+	r = sampler_open(c, s, e);
 	if (r == 0) {
 		r = open_rings(c);
 		if (r < 0)
@@ -135,17 +123,12 @@ void collector_close(struct collector *c)
 	if (!c)
 		return;
 	ring_buffer__free(c->rings);
-	sampler_close(c->sampler);
+	sampler_close(c);
 	names_close(&c->names);
 	kernel_parts_free(&c->kernel);
 	counts_free(&c->other);
 	free(c->pending);
 	free(c);
-}
-
-struct sampler *collector_sampler(struct collector *c)
-{
-	return c->sampler;
 }
 
 int collector_fd(const struct collector *c)
@@ -156,26 +139,6 @@ int collector_fd(const struct collector *c)
 void collector_serve(struct collector *c)
 {
 	(void)ring_buffer__consume(c->rings);
-}
-
-void collector_stop(struct collector *c)
-{
-	sampler_stop(c->sampler);
-}
-
-void collector_redraw(struct collector *c)
-{
-	sampler_redraw(c->sampler);
-}
-
-uint64_t collector_redraw_ns(const struct collector *c)
-{
-	return sampler_redraw_ns(c->sampler);
-}
-
-struct collect_totals collector_totals(const struct collector *c)
-{
-	return sampler_totals(c->sampler);
 }
 
 /* A process's index in @to. */
@@ -260,21 +223,19 @@ static int write_image(struct collector *c, struct database *d, uint64_t begin_s
 {
 	_cleanup_(counts_free) struct counts to = {.begin_s = begin_s, .seconds = DATABASE_EPOCH_S};
 	const struct pending *p = c->pending;
-	const struct collect_event *events;
 	struct counts_image image;
 	uint64_t base, end;
 	bool has_places = image_is(c, p[from].image, p[from].offset, &image, &base, &end);
-	size_t i = from, n_events;
+	size_t i = from;
 	uint32_t who = 0;
 	int r;
 
 	counts_copy_image(&to.image, &image);
-	events = sampler_events(c->sampler, &n_events);
 	for (; i < c->n_pending && i - from < MOST_ROWS && p[i].image == p[from].image &&
 	       p[i].offset < end;
 	     i++) {
-		uint32_t event =
-			counts_event(&to, events[p[i].event].name, events[p[i].event].every);
+		const struct collect_event *v = &c->events[p[i].event];
+		uint32_t event = counts_event(&to, v->name, v->every);
 
 		/* Of code between the parts, which BPF and tracing made, a place says nothing once
 		 * it is gone. */
@@ -301,7 +262,7 @@ static int write_totals(struct collector *c, struct database *d, uint64_t begin_
 	static char nothing[] = "";
 	const struct counts_image image = {
 		.kind = COUNTS_SAMPLER, .path = nothing, .build_id = nothing};
-	struct collect_totals now = sampler_totals(c->sampler), before = c->written;
+	struct collect_totals now = collector_totals(c), before = c->written;
 	const struct {
 		const char *name;
 		uint64_t n;
@@ -352,18 +313,17 @@ static int write_all(struct collector *c, struct database *d, uint64_t begin_s, 
 int collector_flush(struct collector *c, struct database *d, uint64_t now_s, size_t *ret_kept,
 		    struct error *e)
 {
-	struct collect_bpf *skel = sampler_skeleton(c->sampler);
 	int r;
 
-	sampler_harvest(c->sampler, add, c);
+	sampler_harvest(c, add, c);
 	(void)ring_buffer__consume(c->rings);
-	names_complete(&c->names, skel);
+	names_complete(&c->names, c->skel);
 	kernel_parts_refresh(&c->kernel);
 	compact(c);
 	r = write_all(c, d, now_s - now_s % DATABASE_EPOCH_S, e);
 	if (r == 0)
-		names_make_room(&c->names, skel);
-	sampler_look_after(c->sampler);
+		names_make_room(&c->names, c->skel);
+	sampler_look_after(c);
 	*ret_kept = c->n_pending + c->other.n_rows;
 	return r;
 }

@@ -8,6 +8,9 @@
 #include "code/kernel_parts.h"
 #include "database/counts.h"
 
+#include <sys/utsname.h>
+
+struct bpf_link;
 struct collect_bpf;
 struct ring_buffer;
 
@@ -54,20 +57,45 @@ const struct named_who *names_who(const struct names *n, uint32_t id);
  * until the next time. */
 void names_make_room(struct names *n, struct collect_bpf *skel);
 
-struct sampler;
-int sampler_open(const struct collect_settings *s, void (*say)(const char *text, void *arg),
-		 void *arg, struct sampler **ret, struct error *e);
-void sampler_close(struct sampler *s);
-void sampler_stop(struct sampler *s);
-struct collect_bpf *sampler_skeleton(struct sampler *s);
-const struct collect_event *sampler_events(const struct sampler *s, size_t *ret_n);
-void sampler_redraw(struct sampler *s);
-uint64_t sampler_redraw_ns(const struct sampler *s);
+struct attached {
+	int fd; /* of the link's event; -1: the CPU is offline, or the event failed */
+	struct bpf_link *link;
+	unsigned int cpu;
+	size_t event;
+};
+
+struct collector {
+	/* What samples. */
+	struct collect_bpf *skel;
+	struct collect_bucket *table;
+	size_t table_bytes;
+	unsigned int n_cpus;
+	double rate_hz;
+	struct collect_event events[COLLECT_MAX_EVENTS];
+	size_t n_events;
+	struct attached *attached; /* n_cpus * n_events */
+	size_t n_attached;
+	uint64_t *ticks_before; /* by CPU, when it was looked after last */
+	struct rng rng;
+	void (*say)(const char *text, void *arg);
+	void *arg;
+	/* What becomes of samples. */
+	struct names names;
+	struct kernel_parts kernel;
+	struct ring_buffer *rings; /* new images, and entries that made room for others */
+	struct pending *pending;
+	size_t n_pending, compact_at;
+	struct counts other; /* of images that have no room in the database: not written yet */
+	struct collect_totals written;
+	char host[sizeof(((struct utsname *)NULL)->nodename)];
+};
+
+/* After a failure, too, sampler_close is to be called. */
+int sampler_open(struct collector *c, const struct collect_settings *s, struct error *e);
+void sampler_close(struct collector *c);
 /* Calls @add for each entry of the tables, which are empty afterwards. Sampling goes on meanwhile,
  * in the other tables. */
-void sampler_harvest(struct sampler *s, void (*add)(void *arg, const struct collect_entry *e),
+void sampler_harvest(struct collector *c, void (*add)(void *arg, const struct collect_entry *e),
 		     void *arg);
 /* Opens the events of CPUs that came online, or whose events count no more. */
-void sampler_look_after(struct sampler *s);
-struct collect_totals sampler_totals(const struct sampler *s);
-struct sampler *collector_sampler(struct collector *c);
+void sampler_look_after(struct collector *c);
