@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/open_file.h"
+#include "base/write_all.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -80,21 +81,6 @@ int database_read(int epoch_fd, const char *name, struct counts *ret, struct err
 	return counts_decode(bytes, n, ret, e);
 }
 
-static int write_bytes(int fd, const unsigned char *bytes, size_t n)
-{
-	while (n) {
-		ssize_t done = write(fd, bytes, n);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done <= 0)
-			return done < 0 ? -errno : -EIO;
-		bytes += done;
-		n -= (size_t)done;
-	}
-	return 0;
-}
-
 /* A file of @n bytes, flushed to the disk before it takes the place of an older one. */
 static int write_whole(struct database *d, int epoch_fd, const char *name,
 		       const unsigned char *bytes, size_t n)
@@ -108,7 +94,7 @@ static int write_whole(struct database *d, int epoch_fd, const char *name,
 	fd = openat(epoch_fd, aside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
-	r = write_bytes(fd, bytes, n);
+	r = write_all(fd, bytes, n);
 	if (r == 0 && d->group != (gid_t)-1 &&
 	    (fchown(fd, (uid_t)-1, d->group) < 0 || fchmod(fd, 0640) < 0))
 		r = -errno;

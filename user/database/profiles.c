@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/write_all.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -110,14 +111,11 @@ static int copy_bytes(int from, int to)
 {
 	char buffer[1 << 16];
 	ssize_t n;
+	int r = 0;
 
-	while ((n = read(from, buffer, sizeof(buffer))) > 0)
-		for (ssize_t done = 0, w; done < n; done += w) {
-			w = write(to, buffer + done, (size_t)(n - done));
-			if (w <= 0)
-				return w < 0 ? -errno : -EIO;
-		}
-	return n < 0 || fsync(to) < 0 ? -errno : 0;
+	while (r == 0 && (n = read(from, buffer, sizeof(buffer))) > 0)
+		r = write_all(to, buffer, (size_t)n);
+	return r < 0 ? r : n < 0 || fsync(to) < 0 ? -errno : 0;
 }
 
 int database_add_profile(struct database *d, int fd, const char *path, struct error *e)

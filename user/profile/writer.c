@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/write_all.h"
 #include "profile/render.h"
 
 #include <errno.h>
@@ -218,21 +219,6 @@ int profile_writer_open(const char *path, enum profile_format format, uid_t uid,
 		return r;
 	}
 	*ret = w;
-	return 0;
-}
-
-static int write_all(int fd, const char *data, size_t size)
-{
-	while (size) {
-		ssize_t n = write(fd, data, size);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -EIO;
-		data += n;
-		size -= (size_t)n;
-	}
 	return 0;
 }
 

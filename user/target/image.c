@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/write_all.h"
 #include "shared/shim_launch.h"
 
 #include <errno.h>
@@ -14,23 +15,6 @@
 #ifndef MFD_EXEC
 #define MFD_EXEC 0x0010U /* Linux 6.3 */
 #endif
-
-static int append(int fd, const void *bytes, size_t left)
-{
-	const char *p = bytes;
-
-	while (left > 0) {
-		ssize_t n = write(fd, p, left);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -EIO;
-		p += n;
-		left -= (size_t)n;
-	}
-	return 0;
-}
 
 static int describe(const struct target_spec *spec, struct shim_launch *ret)
 {
@@ -66,9 +50,9 @@ int target_make_image(const struct target_spec *spec, int *ret_fd, struct error 
 		return fail(e, -r,
 			    "cannot tell the page and the slots that are shared with the program "
 			    "from other files");
-	r = append(fd, spec->shim, spec->shim_size);
+	r = write_all(fd, spec->shim, spec->shim_size);
 	if (r == 0)
-		r = append(fd, &launch, sizeof(launch));
+		r = write_all(fd, &launch, sizeof(launch));
 	if (r < 0)
 		return fail(e, -r, "cannot fill the preloaded library's memory file: %s",
 			    strerror(-r));
