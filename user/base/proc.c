@@ -100,3 +100,16 @@ int proc_each_number(const char *path, int (*cb)(pid_t number, void *arg), void 
 		r = cb(numbers.all[i], arg);
 	return r;
 }
+
+char *proc_file(const char *link)
+{
+	char path[PATH_MAX];
+	ssize_t length = readlink(link, path, sizeof(path) - 1);
+	size_t n = length > 0 ? (size_t)length : 0, deleted = strlen(PROC_DELETED);
+
+	if (length < 0)
+		return NULL;
+	if (n > deleted && memcmp(path + n - deleted, PROC_DELETED, deleted) == 0)
+		n -= deleted;
+	return strndup(path, n);
+}

@@ -14,6 +14,10 @@
 pid_t proc_thread(pid_t pid);
 /* The path of @name in that directory. */
 void proc_path(char path[PROC_PATH], pid_t pid, const char *name);
+/* The file that a link of /proc leads to, the caller's (free); also of one that is deleted, or of
+ * another mount namespace than ours. NULL with errno set: it leads nowhere. */
+#define PROC_DELETED " (deleted)" /* what the kernel puts behind a name */
+char *proc_file(const char *link);
 /* Calls @cb for each number that is a name in the directory at @path until it returns non-zero,
  * which is then returned. All are read first: processes that fork while @cb runs do not keep it
  * from ending. -errno: there is no such directory. */

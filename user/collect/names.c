@@ -28,7 +28,6 @@
 static const char *const cgroup_roots[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/unified"};
 #define FILEID_KERNFS \
 	0xfe /* include/linux/exportfs.h; a handle of this kind is the inode's number */
-#define DELETED " (deleted)"
 /* Users can make names of thousands of bytes, and thousands of them. */
 #define MOST_PATH 1024
 #define MOST_CGROUP 512
@@ -129,22 +128,6 @@ static void set_image(struct names *n, uint32_t id, const struct collect_file *f
 	n->n_images++;
 }
 
-/* The path of a mapping's file, also of one that is deleted, or of another mount namespace than
- * ours. NULL: the process has ended, or has other things mapped there now. */
-static char *path_of(const char *link)
-{
-	char path[PATH_MAX];
-	ssize_t length = readlink(link, path, sizeof(path) - 1);
-	size_t n = length > 0 ? (size_t)length : 0, deleted = sizeof(DELETED) - 1;
-
-	if (!n)
-		return NULL;
-	if (n > deleted && memcmp(path + n - deleted, DELETED, deleted) == 0)
-		n -= deleted;
-	path[n] = '\0';
-	return xstrdup(path);
-}
-
 /* Is it not looked for again. */
 static void know(struct collect_bpf *skel, const struct collect_file *f)
 {
@@ -217,8 +200,8 @@ static void learn(struct names *n, struct collect_bpf *skel, const struct collec
 	int fd;
 
 	link_of(news, link);
-	path = path_of(link);
-	if (!path)
+	path = proc_file(link);
+	if (!path) /* the process has ended, or has other things mapped there now */
 		return;
 	base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
 	fd = strncmp(base, news->name, COLLECT_NAME - 1) == 0 ? open_mapped(news, path, &opened)

@@ -25,7 +25,6 @@
 #define MAX_PATHS_BYTES (32U * 1024 * 1024)
 /* A path of PATH_MAX bytes, each of them a newline that the kernel prints as four characters. */
 #define MAX_LINE (4 * PATH_MAX + 256)
-#define DELETED " (deleted)"
 
 struct reader {
 	struct map_list list;
@@ -190,9 +189,9 @@ static int add_line(struct reader *r, const char *line, size_t size)
 	if (kind == LINE_COPY || (kind == LINE_CODE && m.start == r->near_end &&
 				  m.inode != r->near.inode && is_memory(path, limit)))
 		return add_copy(r, &m);
-	if ((size_t)(limit - path) > strlen(DELETED) &&
-	    memcmp(limit - strlen(DELETED), DELETED, strlen(DELETED)) == 0)
-		limit -= strlen(DELETED);
+	if ((size_t)(limit - path) > strlen(PROC_DELETED) &&
+	    memcmp(limit - strlen(PROC_DELETED), PROC_DELETED, strlen(PROC_DELETED)) == 0)
+		limit -= strlen(PROC_DELETED);
 	if (keep_near(r, &m, path, limit) < 0)
 		return -ENOMEM;
 	if (kind == LINE_FILE || l->n >= MAP_LIST_MAX ||
@@ -303,7 +302,7 @@ static bool is_called(const char *name, const struct map_entry *m)
 	size_t length = strlen(m->path);
 
 	return strncmp(name, m->path, length) == 0 &&
-	       (!name[length] || strcmp(name + length, DELETED) == 0);
+	       (!name[length] || strcmp(name + length, PROC_DELETED) == 0);
 }
 
 bool map_entry_is_file(const struct map_entry *m, const struct statx *state, const char *name)
@@ -386,7 +385,7 @@ bool map_entry_leads_here(const struct map_entry *m, const struct file_life *lif
 int map_entry_open_path(pid_t pid, const struct map_entry *m, char **ret, struct error *e)
 {
 	/* The second form is for a file whose name really ends like that. */
-	static const char *const suffixes[] = {"", DELETED};
+	static const char *const suffixes[] = {"", PROC_DELETED};
 	bool exists = false, may;
 	char *path = through_map_files(pid, m, &may);
 

@@ -29,7 +29,6 @@
 #define PF_EXITING 0x00000004
 #define PF_KTHREAD 0x00200000
 #define CAPABILITY_PTRACE 19
-#define DELETED " (deleted)"
 #define LARGEST_TEXT (64U * 1024 * 1024)
 #define END_MS                                                                                    \
 	1000 /* who is killed or has nothing left to do ends in this time, or does not end at all \
@@ -327,21 +326,11 @@ bool process_has_ended(int pidfd)
 
 int process_executable(pid_t pid, char **ret)
 {
-	_cleanup_free_ char *path = malloc(PATH_MAX);
 	char link[PROC_PATH];
-	ssize_t n;
 
-	if (!path)
-		return -ENOMEM;
 	proc_path(link, pid, "exe");
-	n = readlink(link, path, PATH_MAX - 1);
-	if (n < 0)
-		return -errno;
-	path[n] = '\0';
-	if ((size_t)n > strlen(DELETED) && strcmp(path + n - strlen(DELETED), DELETED) == 0)
-		path[(size_t)n - strlen(DELETED)] = '\0';
-	*ret = TAKE_PTR(path);
-	return 0;
+	*ret = proc_file(link);
+	return *ret ? 0 : -errno;
 }
 
 int file_look_at(const char *path, struct statx *ret)
