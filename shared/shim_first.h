@@ -5,7 +5,7 @@
  * ours as well. */
 #pragma once
 
-#include "shared/raw_call.h"
+#include "shared/shim_launch.h"
 
 #include <elf.h>
 #include <stdbool.h>
@@ -80,4 +80,56 @@ static inline void shim_first_library(int fd, char ret[SHIM_FIRST_MAX])
 	if (size == SHIM_FIRST_MAX || strspn(ret, plain) != size ||
 	    (!strstr(ret, "libasan.so") && !strstr(ret, "libclang_rt.asan")))
 		ret[0] = '\0';
+}
+
+#define SHIM_PRELOAD "LD_PRELOAD="
+
+/* Of a program that is about to be started. */
+struct shim_environment {
+	char *const *envp;
+	const char *old;	    /* LD_PRELOAD=..., in @envp; or NULL */
+	size_t n, had;		    /* strings; bytes of @old */
+	char first[SHIM_FIRST_MAX]; /* of shim_first_library */
+};
+
+/* Bytes of what shim_preload writes, at most. */
+static inline size_t shim_preload_room(const struct shim_environment *e)
+{
+	return e->had + sizeof(e->first) + 48;
+}
+
+/* "LD_PRELOAD=<what there was>:/proc/self/fd/<first>", with the separator that there was. */
+static inline void shim_preload(const struct shim_environment *e, int first, char *to)
+{
+	bool empty = !e->old || e->had == strlen(SHIM_PRELOAD);
+
+	if (e->old) {
+		memcpy(to, e->old, e->had);
+		to += e->had;
+		*to++ = strchr(e->old, ' ') && !strchr(e->old, ':') ? ' ' : ':';
+	} else {
+		memcpy(to, SHIM_PRELOAD, strlen(SHIM_PRELOAD));
+		to += strlen(SHIM_PRELOAD);
+	}
+	/* Behind other libraries it would not be the first. */
+	if (empty && e->first[0])
+		to = stpcpy(stpcpy(stpcpy(to, e->first), ":/proc/self/fd/"), SHIM_FIRST_MARK);
+	else
+		to = stpcpy(to, "/proc/self/fd/");
+	shim_put_number(to, (unsigned int)first);
+}
+
+/* The environment with @entry for the old LD_PRELOAD; @vector has room for n + 2. */
+static inline void shim_environment_fill(const struct shim_environment *e, char *entry,
+					 char **vector)
+{
+	size_t where = e->n;
+
+	for (size_t i = 0; i < e->n; i++) {
+		vector[i] = e->envp[i];
+		if (e->envp[i] == e->old)
+			where = i;
+	}
+	vector[e->n] = vector[e->n + 1] = NULL;
+	vector[where] = entry;
 }

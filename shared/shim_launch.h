@@ -48,21 +48,29 @@ static inline bool shim_sealed(int fd, int seals)
 	return has >= 0 && (has & seals) == seals;
 }
 
+static inline void shim_put_number(char *to, unsigned int n)
+{
+	char digits[12];
+	size_t i = 0;
+
+	do
+		digits[i++] = (char)('0' + n % 10);
+	while (n /= 10);
+	while (i)
+		*to++ = digits[--i];
+	*to = '\0';
+}
+
 /* 0: it is no BPF map. */
 static inline unsigned long long shim_map_id(int fd)
 {
 	static const char key[] = "map_id:";
-	char path[48] = "/proc/self/fdinfo/", digits[12], text[512], *p = path + strlen(path);
+	char path[48] = "/proc/self/fdinfo/", text[512], *p;
 	unsigned long long id = 0;
-	size_t i = 0;
 	long n;
 	int info;
 
-	for (int left = fd; i == 0 || left; left /= 10)
-		digits[i++] = (char)('0' + left % 10);
-	while (i)
-		*p++ = digits[--i];
-	*p = '\0';
+	shim_put_number(path + strlen(path), (unsigned int)fd);
 	info = (int)raw_call(SYS_open, path, O_RDONLY | O_CLOEXEC);
 	if (info < 0)
 		return 0;

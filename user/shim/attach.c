@@ -61,7 +61,7 @@ static char **find_preload(void)
 	if (!environ)
 		return NULL;
 	for (char **e = environ; *e; e++)
-		if (strncmp(*e, PRELOAD, strlen(PRELOAD)) == 0)
+		if (strncmp(*e, SHIM_PRELOAD, strlen(SHIM_PRELOAD)) == 0)
 			found = e;
 	return found;
 }
@@ -71,7 +71,7 @@ static char **find_preload(void)
  * before; "<value><separator>ours" was "<value>", even if that is empty. */
 static void restore_environment(char **entry, char *path)
 {
-	if (path > *entry + strlen(PRELOAD)) {
+	if (path > *entry + strlen(SHIM_PRELOAD)) {
 		path[-1] = '\0';
 		return;
 	}
@@ -115,7 +115,7 @@ static void attach(void)
 
 	if (!entry)
 		return;
-	fd = trailing_descriptor(*entry + strlen(PRELOAD), &path);
+	fd = trailing_descriptor(*entry + strlen(SHIM_PRELOAD), &path);
 	/* Somebody else's descriptors are not ours to close. */
 	if (fd < 0 || !read_launch(fd, &launch) || !shim_sealed(fd + 1, SHIM_PAGE_SEALS))
 		return;

@@ -29,7 +29,7 @@ static int start(const char *path, char *const *argv, char *const *envp)
 {
 	static char *const none[] = {NULL};
 	int fds[SHIM_FDS], first, r;
-	struct handover_environment e;
+	struct shim_environment e;
 	char **vector, *entry;
 
 	if (!handover_survey(envp ? envp : none, &e) || !handover_loads(path, &e) ||
@@ -40,9 +40,9 @@ static int start(const char *path, char *const *argv, char *const *envp)
 	if (first < 0)
 		return plain(path, argv, e.envp);
 	vector = alloca((e.n + 2) * sizeof(*vector));
-	entry = alloca(handover_room(&e));
-	handover_preload(&e, first, entry);
-	handover_fill(&e, entry, vector);
+	entry = alloca(shim_preload_room(&e));
+	shim_preload(&e, first, entry);
+	shim_environment_fill(&e, entry, vector);
 	r = plain(path, argv, vector);
 	handover_remove(first);
 	return r;

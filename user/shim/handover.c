@@ -17,20 +17,6 @@
 #define PATIENCE_US 200000
 #define DEFAULT_PATH "/bin:/usr/bin"
 
-/* "/proc/self/fd/N", without stdio. */
-static void append_number(char *to, unsigned int n)
-{
-	char digits[12];
-	size_t i = 0;
-
-	do
-		digits[i++] = (char)('0' + n % 10);
-	while (n /= 10);
-	while (i)
-		*to++ = digits[--i];
-	*to = '\0';
-}
-
 /* Is the peer, the process that called listen, the controller? The kernel translates both numbers
  * into this process's namespaces. A user namespace that does not know the controller's uid gives
  * another one: there nothing is asked for. A PID namespace that the program has made does not know
@@ -177,7 +163,7 @@ int handover_place(const int fds[SHIM_FDS], bool kept)
 	return -1;
 }
 
-static bool loads_library(const char *path, int depth, struct handover_environment *e)
+static bool loads_library(const char *path, int depth, struct shim_environment *e)
 {
 	char head[256];
 	Elf64_Ehdr *elf = (Elf64_Ehdr *)head;
@@ -224,7 +210,7 @@ static bool loads_library(const char *path, int depth, struct handover_environme
 	return loads;
 }
 
-bool handover_loads(const char *path, struct handover_environment *e)
+bool handover_loads(const char *path, struct shim_environment *e)
 {
 	return loads_library(path, 0, e);
 }
@@ -257,45 +243,12 @@ bool handover_candidate(const char **at, const char *file, char ret[PATH_MAX])
 	return false;
 }
 
-bool handover_survey(char *const *envp, struct handover_environment *ret)
+bool handover_survey(char *const *envp, struct shim_environment *ret)
 {
-	*ret = (struct handover_environment){.envp = envp};
+	*ret = (struct shim_environment){.envp = envp};
 	for (; envp[ret->n] && ret->n < HANDOVER_STRINGS; ret->n++)
-		if (strncmp(envp[ret->n], PRELOAD, strlen(PRELOAD)) == 0)
+		if (strncmp(envp[ret->n], SHIM_PRELOAD, strlen(SHIM_PRELOAD)) == 0)
 			ret->old = envp[ret->n]; /* with several, the loader obeys the last */
 	ret->had = ret->old ? strnlen(ret->old, HANDOVER_VALUE) : 0;
 	return !shim_filtered && ret->n < HANDOVER_STRINGS && ret->had < HANDOVER_VALUE;
-}
-
-void handover_preload(const struct handover_environment *e, int first, char *to)
-{
-	bool empty = !e->old || e->had == strlen(PRELOAD);
-
-	if (e->old) {
-		memcpy(to, e->old, e->had);
-		to += e->had;
-		*to++ = strchr(e->old, ' ') && !strchr(e->old, ':') ? ' ' : ':';
-	} else {
-		memcpy(to, PRELOAD, strlen(PRELOAD));
-		to += strlen(PRELOAD);
-	}
-	/* Behind other libraries it would not be the first. */
-	if (empty && e->first[0])
-		to = stpcpy(stpcpy(stpcpy(to, e->first), ":/proc/self/fd/"), SHIM_FIRST_MARK);
-	else
-		to = stpcpy(to, "/proc/self/fd/");
-	append_number(to, (unsigned int)first);
-}
-
-void handover_fill(const struct handover_environment *e, char *entry, char **vector)
-{
-	size_t where = e->n;
-
-	for (size_t i = 0; i < e->n; i++) {
-		vector[i] = e->envp[i];
-		if (e->envp[i] == e->old)
-			where = i;
-	}
-	vector[e->n] = vector[e->n + 1] = NULL;
-	vector[where] = entry;
 }

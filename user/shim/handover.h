@@ -28,32 +28,15 @@ bool handover_has(int first, int i);
 /* Closes those that are. @first may be -1. */
 void handover_remove(int first);
 
-struct handover_environment {
-	char *const *envp;
-	const char *old;	    /* LD_PRELOAD=..., in @envp; or NULL */
-	size_t n, had;		    /* strings; bytes of @old */
-	char first[SHIM_FIRST_MAX]; /* what the program has to have loaded before the library; or ""
-				     */
-};
 /* false: too much to be copied, or the program filters its system calls: to ask is forbidden, and
  * the new program could not load the library. */
-bool handover_survey(char *const *envp, struct handover_environment *ret);
+bool handover_survey(char *const *envp, struct shim_environment *ret);
 /* Would the dynamic loader of the program at @path load the library? Not of static, set-uid ones or
  * those of another architecture. */
-bool handover_loads(const char *path, struct handover_environment *e);
+bool handover_loads(const char *path, struct shim_environment *e);
 /* The next path that @file may be found at by PATH. *at: where the search is, NULL at first. false:
  * there is none any more. */
 bool handover_candidate(const char **at, const char *file, char ret[PATH_MAX]);
-/* Bytes of what handover_preload writes, at most. */
-static inline size_t handover_room(const struct handover_environment *e)
-{
-	return e->had + sizeof(e->first) + 48;
-}
-/* "LD_PRELOAD=<what there was>:/proc/self/fd/<first>", or as in shim_first.h */
-void handover_preload(const struct handover_environment *e, int first, char *to);
-/* The environment with @entry for the old LD_PRELOAD; @vector has room for n + 2. */
-void handover_fill(const struct handover_environment *e, char *entry, char **vector);
-
 /* Around an exec: what a thread in system or popen keeps open for its shell is not for others. */
 void shell_hide(bool hidden);
 /* The first of these descriptors, or -1. */

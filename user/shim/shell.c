@@ -99,22 +99,22 @@ static char *quoted(char *to, const char *text)
 
 /* Bytes that the other line takes; 0: the line has to stay as it is. A line that begins with a sign
  * may be an option, by the shell's age. */
-static size_t room_for(const char *line, struct handover_environment *e)
+static size_t room_for(const char *line, struct shim_environment *e)
 {
 	size_t n = strnlen(line, MAX_LINE);
 
 	return n == MAX_LINE || *line == '-' || *line == '+' || !handover_loads(_PATH_BSHELL, e)
 		       ? 0
-		       : 4 * (n + handover_room(e)) + 128;
+		       : 4 * (n + shim_preload_room(e)) + 128;
 }
 
-static void write_line(char *to, const char *line, const struct handover_environment *e, int from)
+static void write_line(char *to, const char *line, const struct shim_environment *e, int from)
 {
 	static const char set[] = "LD_PRELOAD=",
 			  export[] = ";export LD_PRELOAD;exec " _PATH_BSHELL " -c ", name[] = " sh";
-	char *entry = alloca(handover_room(e));
+	char *entry = alloca(shim_preload_room(e));
 
-	handover_preload(e, from, entry);
+	shim_preload(e, from, entry);
 	memcpy(to, set, sizeof(set) - 1);
 	to = quoted(to + sizeof(set) - 1, entry + sizeof(set) - 1);
 	memcpy(to, export, sizeof(export) - 1);
@@ -125,7 +125,7 @@ static void write_line(char *to, const char *line, const struct handover_environ
 /* What to run: @line, or within the block that this opens a line with the library. */
 #define WITH_LIBRARY(line, result, call)                                             \
 	do {                                                                         \
-		struct handover_environment e;                                       \
+		struct shim_environment e;                                           \
 		int from = -1;                                                       \
 		char *other = NULL;                                                  \
 		size_t room = 0;                                                     \

@@ -14,7 +14,6 @@
 #include <stdint.h>
 
 #define EXPORT __attribute__((visibility("default")))
-#define PRELOAD "LD_PRELOAD="
 
 /* The two shared mappings; NULL until attached. They stay mapped for the life of the process, and
  * across fork. */

@@ -143,7 +143,7 @@ static int spawn(spawn_function *real, const char *found, pid_t *pid, const char
 	static char *const none[] = {NULL};
 	posix_spawn_file_actions_t combined;
 	int fds[SHIM_FDS], first = -1, r;
-	struct handover_environment e;
+	struct shim_environment e;
 	struct adders add;
 	char *memory = NULL;
 	size_t room = 0, vector = 0;
@@ -163,7 +163,7 @@ static int spawn(spawn_function *real, const char *found, pid_t *pid, const char
 		vector = room_for(actions);
 		room = vector;
 		if (first >= 0)
-			room += (e.n + 2) * sizeof(char *) + handover_room(&e);
+			room += (e.n + 2) * sizeof(char *) + shim_preload_room(&e);
 		memory = room <= MAX_STACK ? alloca(room) : map(room);
 		ours = memory && combine(actions, &add, fds, first, memory, &combined);
 	}
@@ -171,8 +171,8 @@ static int spawn(spawn_function *real, const char *found, pid_t *pid, const char
 		char **list = (char **)(void *)(memory + vector);
 		char *entry = (char *)(list + e.n + 2);
 
-		handover_preload(&e, first, entry);
-		handover_fill(&e, entry, list);
+		shim_preload(&e, first, entry);
+		shim_environment_fill(&e, entry, list);
 		envp = list;
 	}
 	r = real(pid, path, ours ? &combined : actions, attr, argv, envp);

@@ -21,7 +21,6 @@
 #define PRELOAD_FD 200
 #define PRELOAD_FD_LAST 1000000
 #define SHELL "/bin/sh"
-#define PRELOAD "LD_PRELOAD="
 
 static struct {
 	bool known;
@@ -172,41 +171,24 @@ static void has_to_be_first(const char *path, char ret[SHIM_FIRST_MAX])
 
 char **environ_with_preload(char *const *envp, int fd, const char *first)
 {
-	size_t n = 0, at, size;
-	const char *old = NULL;
-	char **vector, *entry, path[SHIM_FIRST_MAX + 48], separator = ':';
+	struct shim_environment e = {.envp = envp};
+	char **vector, *entry;
 
 	/* With several, the loader obeys the last. */
-	for (at = 0; envp && envp[n]; n++)
-		if (strncmp(envp[n], PRELOAD, strlen(PRELOAD)) == 0) {
-			old = envp[n];
-			at = n;
-		}
-	if (!old)
-		at = n;
-	else if (strchr(old, ' ') && !strchr(old, ':'))
-		separator = ' ';
-	/* Behind other libraries it would not be the first. */
-	if (*first && (!old || strlen(old) == strlen(PRELOAD)))
-		(void)snprintf(path, sizeof(path), "%s:/proc/self/fd/" SHIM_FIRST_MARK "%d", first,
-			       fd);
-	else
-		(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	size = (old ? strlen(old) + 1 : strlen(PRELOAD)) + strlen(path) + 1;
-	vector = calloc(n + 2, sizeof(*vector));
-	entry = malloc(size);
+	for (; envp && envp[e.n]; e.n++)
+		if (strncmp(envp[e.n], SHIM_PRELOAD, strlen(SHIM_PRELOAD)) == 0)
+			e.old = envp[e.n];
+	e.had = e.old ? strlen(e.old) : 0;
+	(void)snprintf(e.first, sizeof(e.first), "%s", first);
+	vector = calloc(e.n + 2, sizeof(*vector));
+	entry = malloc(shim_preload_room(&e));
 	if (!vector || !entry) {
 		free(vector);
 		free(entry);
 		return NULL;
 	}
-	if (old)
-		(void)snprintf(entry, size, "%s%c%s", old, separator, path);
-	else
-		(void)snprintf(entry, size, PRELOAD "%s", path);
-	for (size_t i = 0; i < n; i++)
-		vector[i] = envp[i];
-	vector[at] = entry;
+	shim_preload(&e, fd, entry);
+	shim_environment_fill(&e, entry, vector);
 	return vector;
 }
 
