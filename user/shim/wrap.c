@@ -6,19 +6,16 @@
  * wrapped. The C library's own calls from one of these to another do not come here. */
 #include "wrap.h"
 
-struct shim_real shim_real;
+/* From the linker. */
+extern struct shim_real __start_shim_reals[] __attribute__((visibility("hidden"))),
+	__stop_shim_reals[] __attribute__((visibility("hidden")));
 
 /* Before main, and earlier where another library's constructor calls one of these. Several threads
  * may do it at once: all find the same. */
 __attribute__((constructor)) void shim_resolve(void)
 {
-	void *f;
-
-#define NEXT(name)                \
-	f = next_function(#name); \
-	__atomic_store_n(&shim_real.name, (__typeof__(shim_real.name))f, __ATOMIC_RELAXED);
-	FUNCTIONS(NEXT)
-#undef NEXT
+	for (struct shim_real *r = __start_shim_reals; r < __stop_shim_reals; r++)
+		__atomic_store_n(&r->function, next_function(r->name), __ATOMIC_RELAXED);
 }
 
 #define WAKES(name, parameters, arguments)   \
