@@ -11,7 +11,6 @@ typedef unsigned long long abi_u64;
 typedef long long abi_s64;
 
 #define ABI_MAX_CPUS 256
-#define ABI_MAX_THREADS SHIM_SLOTS /* in scope at one time */
 #define ABI_MAX_INTERVALS 64
 #define ABI_MAX_POINTS 64
 #define ABI_MAX_SAMPLES 65536 /* different addresses between two drains */

@@ -3,13 +3,7 @@
  * every reader treats it as hostile (bounds, clamps). Fixed-width fields, no unnamed padding. */
 #pragma once
 
-#ifdef __BPF__
 #define SHIM_STATIC_ASSERT(c) _Static_assert(c, #c)
-#else
-#include <assert.h>
-#include <stdint.h>
-#define SHIM_STATIC_ASSERT(c) static_assert(c, #c)
-#endif
 
 /* The target inherits three descriptors, numbered n, n+1, n+2, and LD_PRELOAD ends in
  * "/proc/self/fd/<n>":

@@ -164,7 +164,7 @@ static long long at_most(long long ns)
 static void spin_until(long long deadline)
 {
 	for (int i = 0; i < MOST_LOOKS && now_ns() < deadline; i++)
-		shim_relax();
+		__builtin_ia32_pause();
 }
 
 /* Sleeps until a latency before @deadline; returns for how long. The timer slack of 50 us that

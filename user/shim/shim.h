@@ -46,14 +46,3 @@ void shim_filter_watch(void);
 /* Tells the controller that this process, which another program than the launched one was before,
  * has a handler now. */
 void shim_exec_announce(void);
-
-static inline void shim_relax(void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-	__builtin_ia32_pause();
-#elif defined(__aarch64__)
-	__asm__ __volatile__("yield" ::: "memory");
-#else
-	__asm__ __volatile__("" ::: "memory");
-#endif
-}
