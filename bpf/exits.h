@@ -24,36 +24,12 @@ static __always_inline u64 exit_register(const union exit_registers *r, u32 numb
 /* Conditions in the order of the opcodes; an odd one is the opposite of the one before it. */
 static __always_inline bool exit_condition(u64 flags, u32 condition)
 {
-	bool carry = flags & 1, parity = flags & 4, zero = flags & 0x40, sign = flags & 0x80,
-	     overflow = flags & 0x800, holds;
+	u32 carry = flags & 1, parity = flags >> 2 & 1, zero = flags >> 6 & 1,
+	    sign = flags >> 7 & 1, overflow = flags >> 11 & 1, less = sign ^ overflow;
+	u32 holds = overflow | carry << 1 | zero << 2 | (carry | zero) << 3 | sign << 4 |
+		    parity << 5 | less << 6 | (zero | less) << 7;
 
-	switch (condition >> 1) {
-	case 0:
-		holds = overflow;
-		break;
-	case 1:
-		holds = carry;
-		break;
-	case 2:
-		holds = zero;
-		break;
-	case 3:
-		holds = carry || zero;
-		break;
-	case 4:
-		holds = sign;
-		break;
-	case 5:
-		holds = parity;
-		break;
-	case 6:
-		holds = sign != overflow;
-		break;
-	default:
-		holds = zero || sign != overflow;
-		break;
-	}
-	return holds != (condition & 1);
+	return (holds >> (condition >> 1 & 7) ^ condition) & 1;
 }
 
 static __always_inline bool exit_target(const union exit_registers *r, const struct abi_exit *x,

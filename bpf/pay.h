@@ -166,7 +166,7 @@ static __always_inline s64 pay_clock_ahead(const struct task_struct *task)
 static __always_inline void pay_signal(struct task_struct *task, struct thread *t, s64 owed,
 				       bool asleep, u64 now)
 {
-	struct shim_slot *s = t->slot ? thread_slot(t) : NULL;
+	struct shim_slot *s = thread_slot(t);
 	long err;
 
 	if (!s) {
@@ -190,7 +190,7 @@ static __always_inline void pay_signal(struct task_struct *task, struct thread *
 /* Was a payment signal raised that the shim has not answered? */
 static __always_inline bool pay_unanswered(const struct thread *t)
 {
-	struct shim_slot *s = t->slot ? thread_slot(t) : NULL;
+	struct shim_slot *s = thread_slot(t);
 
 	return s && *(volatile unsigned int *)&s->payments != s->asked;
 }
@@ -199,7 +199,7 @@ static __always_inline bool pay_unanswered(const struct thread *t)
  * began. */
 static __always_inline void pay_extend(struct thread *t)
 {
-	struct shim_slot *s = t->slot ? thread_slot(t) : NULL;
+	struct shim_slot *s = thread_slot(t);
 	s64 owed;
 
 	thread_fold(t, bpf_ktime_get_ns());

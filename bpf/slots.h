@@ -49,6 +49,14 @@ static __always_inline void slot_release_index(u32 index)
 		slot->tid = 0;
 }
 
+/* What its counters have now was paid before. */
+static __always_inline void slot_seen(struct thread *t, const struct shim_slot *slot)
+{
+	t->pause.paid_seen = slot->paid_ns;
+	t->pause.delivery_seen = slot->delivery_ns;
+	t->pause.spun_seen = slot->spun_ns;
+}
+
 static __always_inline void slot_claim(struct thread *t, const struct task_struct *task)
 {
 	struct slot_search s = {};
@@ -69,9 +77,7 @@ static __always_inline void slot_claim(struct thread *t, const struct task_struc
 	slot->owed_ns = 0;
 	slot->asked = slot->payments = 0;
 	slot->paying = 0;
-	t->pause.paid_seen = slot->paid_ns;
-	t->pause.delivery_seen = slot->delivery_ns;
-	t->pause.spun_seen = slot->spun_ns;
+	slot_seen(t, slot);
 	/* Two CPUs can meet a thread for the first time at once. */
 	if (__sync_val_compare_and_swap(&t->slot, 0, s.found) != 0)
 		slot_release_index(s.found);

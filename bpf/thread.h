@@ -28,6 +28,7 @@ static __always_inline struct thread *thread_get(struct task_struct *task)
 	return t;
 }
 
+/* NULL: it has none. */
 static __always_inline struct shim_slot *thread_slot(const struct thread *t)
 {
 	u32 i = t->slot - 1;
@@ -38,11 +39,8 @@ static __always_inline struct shim_slot *thread_slot(const struct thread *t)
 /* Tells the shim where @t stands, so that it need not ask before a call that wakes others. */
 static __always_inline void thread_publish(const struct thread *t)
 {
-	struct shim_slot *s;
+	struct shim_slot *s = sync_by_calls() ? thread_slot(t) : NULL;
 
-	if (!sync_by_calls() || !t->slot)
-		return;
-	s = thread_slot(t);
 	if (s)
 		*(volatile long long *)&s->level = t->clock.local - (s64)t->pause.paid_seen;
 }
@@ -81,19 +79,14 @@ static __always_inline void unbooked_begin(struct thread *t, u64 epoch)
 static __always_inline void thread_enter(struct thread *t, u64 epoch)
 {
 	u64 seen = t->account.epoch;
+	struct shim_slot *s;
 	s64 g, gap;
 
 	if (seen == epoch || __sync_val_compare_and_swap(&t->account.epoch, seen, epoch) != seen)
 		return;
-	if (t->slot) {
-		struct shim_slot *s = thread_slot(t);
-
-		if (s) {
-			t->pause.paid_seen = s->paid_ns;
-			t->pause.delivery_seen = s->delivery_ns;
-			t->pause.spun_seen = s->spun_ns;
-		}
-	}
+	s = thread_slot(t);
+	if (s)
+		slot_seen(t, s);
 	g = global_now();
 	gap = g - t->clock.local;
 	t->account.start = g;
@@ -186,9 +179,7 @@ static __always_inline void thread_fold(struct thread *t, u64 now)
 	u64 total, seen;
 	s64 d, unseen;
 
-	if (!t->slot || !t->pause.signalled_at)
-		return;
-	s = thread_slot(t);
+	s = t->pause.signalled_at ? thread_slot(t) : NULL;
 	if (!s)
 		return;
 	total = *(volatile unsigned long long *)&s->paid_ns;
@@ -226,11 +217,8 @@ static __always_inline void thread_fold(struct thread *t, u64 now)
 /* Is the thread in the middle of a payment by the shim? */
 static __always_inline bool thread_pays_in_shim(const struct thread *t)
 {
-	struct shim_slot *s;
+	struct shim_slot *s = t->pause.signalled_at ? thread_slot(t) : NULL;
 
-	if (!t->slot || !t->pause.signalled_at)
-		return false;
-	s = thread_slot(t);
 	return s && *(volatile unsigned int *)&s->paying;
 }
 
