@@ -207,26 +207,32 @@ static int add_line(struct reader *r, const char *line, size_t size)
 	return 0;
 }
 
+/* Takes the list out of @r; @r itself is over. */
+static int finish(struct reader *r, int err, struct map_list *ret)
+{
+	free(r->near.path);
+	if (err < 0)
+		map_list_free(&r->list);
+	else
+		*ret = r->list;
+	return err;
+}
+
 int map_list_parse(const char *text, size_t size, struct map_list *ret)
 {
 	struct reader r = {0};
+	int err = 0;
 
-	while (size > 0) {
+	while (err == 0 && size > 0) {
 		const char *eol = memchr(text, '\n', size);
 		size_t n = eol ? (size_t)(eol - text) : size;
 
-		if (add_line(&r, text, n) < 0) {
-			map_list_free(&r.list);
-			free(r.near.path);
-			return -ENOMEM;
-		}
+		err = add_line(&r, text, n);
 		n += eol != NULL;
 		text += n;
 		size -= n;
 	}
-	free(r.near.path);
-	*ret = r.list;
-	return 0;
+	return finish(&r, err, ret);
 }
 
 int map_list_read(pid_t pid, struct map_list *ret, struct error *e)
@@ -236,38 +242,28 @@ int map_list_read(pid_t pid, struct map_list *ret, struct error *e)
 	struct reader r = {0};
 	size_t capacity = 0;
 	char path[PROC_PATH];
-	ssize_t n;
+	int err = 0, errnum = 0;
+	ssize_t n = 0;
 
 	proc_path(path, pid, "maps");
 	f = fopen(path, "re");
-	if (!f && (errno == ENOENT || errno == ESRCH))
-		return fail(e, ESRCH, "process %d does not exist", (int)pid);
 	if (!f)
-		return fail(e, errno, "cannot read %s: %s", path, strerror(errno));
-	for (;;) {
+		errnum = errno == ENOENT ? ESRCH : errno;
+	while (f && err == 0 && n >= 0) {
 		errno = 0;
 		n = getline(&line, &capacity, f);
-		if (n <= 0)
-			break;
-		if (line[n - 1] == '\n')
-			n--;
-		if (add_line(&r, line, (size_t)n) < 0) {
-			map_list_free(&r.list);
-			free(r.near.path);
-			return fail(e, ENOMEM, "out of memory");
-		}
+		if (n > 0)
+			err = add_line(&r, line, (size_t)(n - (line[n - 1] == '\n')));
+		else if (ferror(f))
+			errnum = errno ? errno : EIO;
 	}
-	free(r.near.path);
-	if (ferror(f)) {
-		int errnum = errno ? errno : EIO;
-
-		map_list_free(&r.list);
-		if (errnum == ESRCH)
-			return fail(e, ESRCH, "process %d does not exist", (int)pid);
-		return fail(e, errnum, "cannot read %s: %s", path, strerror(errnum));
-	}
-	*ret = r.list;
-	return 0;
+	if (finish(&r, err < 0 ? err : -errnum, ret) == 0)
+		return 0;
+	if (err < 0)
+		return fail(e, ENOMEM, "out of memory");
+	if (errnum == ESRCH)
+		return fail(e, ESRCH, "process %d does not exist", (int)pid);
+	return fail(e, errnum, "cannot read %s: %s", path, strerror(errnum));
 }
 
 void map_list_free(struct map_list *l)

@@ -46,7 +46,7 @@ static uint64_t all_but_faults(void)
 	return mask;
 }
 
-static int64_t trace(enum __ptrace_request request, pid_t tid, uintptr_t address, uintptr_t data)
+static int trace(enum __ptrace_request request, pid_t tid, uintptr_t address, uintptr_t data)
 {
 	long r;
 
@@ -91,7 +91,7 @@ static int run_until(struct remote *r, enum __ptrace_request how, int wanted)
 	for (;;) {
 		bool event;
 
-		err = how ? (int)trace(how, r->tid, 0, (uintptr_t)sig) : 0;
+		err = how ? trace(how, r->tid, 0, (uintptr_t)sig) : 0;
 		if (err == 0)
 			err = await(r->tid, how == PTRACE_SYSCALL || r->calling ? CALL_NS : STOP_NS,
 				    &status, &who);
@@ -204,7 +204,7 @@ static bool has_instruction(const struct remote *r)
 static int prepare(struct remote *r)
 {
 	uint64_t blocked = all_but_faults();
-	int err = (int)trace(PTRACE_GETREGS, r->tid, 0, (uintptr_t)&r->regs);
+	int err = trace(PTRACE_GETREGS, r->tid, 0, (uintptr_t)&r->regs);
 
 	if (err < 0)
 		return err;
@@ -213,10 +213,9 @@ static int prepare(struct remote *r)
 	spare_interruption(&r->regs);
 	if (!has_instruction(r) || in_restartable_sequence(r))
 		return -EAGAIN;
-	err = (int)trace(PTRACE_GETSIGMASK, r->tid, sizeof(r->mask), (uintptr_t)&r->mask);
-	return err == 0
-		       ? (int)trace(PTRACE_SETSIGMASK, r->tid, sizeof(blocked), (uintptr_t)&blocked)
-		       : err;
+	err = trace(PTRACE_GETSIGMASK, r->tid, sizeof(r->mask), (uintptr_t)&r->mask);
+	return err == 0 ? trace(PTRACE_SETSIGMASK, r->tid, sizeof(blocked), (uintptr_t)&blocked)
+			: err;
 }
 
 /* Filters are in force whenever the program runs its own code: they are suspended once it has
@@ -242,10 +241,10 @@ static int check(pid_t pid, int pidfd, const struct remote *r)
 int remote_stop(pid_t pid, int pidfd, pid_t tid, uint64_t at, struct remote *ret)
 {
 	struct remote r = {.tid = tid, .at = at};
-	int err = (int)trace(PTRACE_SEIZE, tid, 0, OPTIONS);
+	int err = trace(PTRACE_SEIZE, tid, 0, OPTIONS);
 
 	if (err == 0)
-		err = (int)trace(PTRACE_INTERRUPT, tid, 0, 0);
+		err = trace(PTRACE_INTERRUPT, tid, 0, 0);
 	if (err == 0)
 		err = run_until(&r, 0, SIGTRAP);
 	if (err < 0)
@@ -293,7 +292,7 @@ int remote_call(struct remote *r, long number, const uint64_t arguments[6], int6
 	regs.r10 = arguments[3];
 	regs.r8 = arguments[4];
 	regs.r9 = arguments[5];
-	err = (int)trace(PTRACE_SETREGS, r->tid, 0, (uintptr_t)&regs);
+	err = trace(PTRACE_SETREGS, r->tid, 0, (uintptr_t)&regs);
 	if (err == 0)
 		err = run_until(r, PTRACE_SYSCALL, SYSCALL_STOP);
 	if (err < 0)
@@ -301,38 +300,38 @@ int remote_call(struct remote *r, long number, const uint64_t arguments[6], int6
 	r->calling = true;
 	ours = is_ours(r, number, arguments);
 	if (!ours)
-		err = (int)trace(PTRACE_POKEUSER, r->tid, offsetof(struct user, regs.orig_rax),
-				 ~0ULL); /* no call at all */
+		err = trace(PTRACE_POKEUSER, r->tid, offsetof(struct user, regs.orig_rax),
+			    ~0ULL); /* no call at all */
 	if (err == 0)
 		err = run_until(r, PTRACE_SYSCALL, SYSCALL_STOP);
 	if (err == 0)
-		err = (int)trace(PTRACE_GETREGS, r->tid, 0, (uintptr_t)&regs);
+		err = trace(PTRACE_GETREGS, r->tid, 0, (uintptr_t)&regs);
 	if (err < 0)
 		return err;
 	*ret = (int64_t)regs.rax;
 	/* From here on our death does not have it go on elsewhere. */
-	err = (int)trace(PTRACE_SETREGS, r->tid, 0, (uintptr_t)&r->regs);
+	err = trace(PTRACE_SETREGS, r->tid, 0, (uintptr_t)&r->regs);
 	return err == 0 && !ours ? -EFAULT : err;
 }
 
 int remote_release(struct remote *r)
 {
-	int err = r->unfiltered ? (int)trace(PTRACE_SETOPTIONS, r->tid, 0, OPTIONS) : 0;
+	int err = r->unfiltered ? trace(PTRACE_SETOPTIONS, r->tid, 0, OPTIONS) : 0;
 
 	r->unfiltered = false;
 	/* The kernel begins an interrupted call again only on the way from a stop like the first
 	 * one. */
 	if (r->calling) {
-		err = (int)trace(PTRACE_INTERRUPT, r->tid, 0, 0);
+		err = trace(PTRACE_INTERRUPT, r->tid, 0, 0);
 		if (err == 0)
 			err = run_until(r, PTRACE_CONT, SIGTRAP);
 	}
 	r->calling = false;
 	if (err == 0)
-		err = (int)trace(PTRACE_SETREGS, r->tid, 0, (uintptr_t)&r->regs);
+		err = trace(PTRACE_SETREGS, r->tid, 0, (uintptr_t)&r->regs);
 	if (err == 0)
-		err = (int)trace(PTRACE_SETSIGMASK, r->tid, sizeof(r->mask), (uintptr_t)&r->mask);
-	return err == 0 ? (int)trace(PTRACE_DETACH, r->tid, 0, (uintptr_t)r->signal) : err;
+		err = trace(PTRACE_SETSIGMASK, r->tid, sizeof(r->mask), (uintptr_t)&r->mask);
+	return err == 0 ? trace(PTRACE_DETACH, r->tid, 0, (uintptr_t)r->signal) : err;
 }
 
 int remote_helper(struct remote *r, struct remote *ret, pid_t *ret_number)
@@ -354,11 +353,11 @@ int remote_helper(struct remote *r, struct remote *ret, pid_t *ret_number)
 	err = await(-1, CALL_NS, &status, &h.tid);
 	h.ended = err == 0 && !WIFSTOPPED(status);
 	if (err == 0 && h.tid != r->tid && !h.ended)
-		err = (int)trace(PTRACE_SETOPTIONS, h.tid, 0, options);
+		err = trace(PTRACE_SETOPTIONS, h.tid, 0, options);
 	else
 		err = -ESRCH;
 	if (err == 0)
-		err = (int)trace(PTRACE_GETREGS, h.tid, 0, (uintptr_t)&h.regs);
+		err = trace(PTRACE_GETREGS, h.tid, 0, (uintptr_t)&h.regs);
 	*ret = h;
 	*ret_number = (pid_t)number;
 	if (err < 0)
@@ -392,7 +391,7 @@ int remote_write(const struct remote *r, uint64_t at, const void *from, size_t s
 		unsigned long word = 0;
 
 		memcpy(&word, bytes + i, n);
-		err = (int)trace(PTRACE_POKEDATA, r->tid, at + i, word);
+		err = trace(PTRACE_POKEDATA, r->tid, at + i, word);
 	}
 	return err;
 }
