@@ -15,25 +15,20 @@ static const char magic[] = "cozbpf counts 2\n";
 #define MAGIC (sizeof(magic) - 1)
 #define HEAD (MAGIC + 4) /* ... and the checksum, little-endian */
 
-static uint32_t checksum(const unsigned char *body, size_t n)
-{
-	return (uint32_t)crc32_z(0, body, n);
-}
-
 /* The message and what it points to, of which only the arrays are its own. */
 struct outgoing {
 	Counts__File file;
 	Counts__Image image;
-	Counts__Who *who, **who_at;
-	Counts__Event *events, **events_at;
+	Counts__Who *who;
+	Counts__Event *events;
 };
 
 static void outgoing_free(struct outgoing *o)
 {
 	free(o->who);
-	free((void *)o->who_at);
+	free((void *)o->file.who);
 	free(o->events);
-	free((void *)o->events_at);
+	free((void *)o->file.events);
 	free(o->file.offset_steps);
 	free(o->file.who_of);
 	free(o->file.event_of);
@@ -47,9 +42,9 @@ static void fill(struct outgoing *o, const struct counts *c)
 	counts__file__init(&o->file);
 	counts__image__init(&o->image);
 	o->who = xcalloc(c->n_who, sizeof(*o->who));
-	o->who_at = (Counts__Who **)xcalloc(c->n_who, sizeof(*o->who_at));
+	o->file.who = (Counts__Who **)xcalloc(c->n_who, sizeof(*o->file.who));
 	o->events = xcalloc(c->n_events, sizeof(*o->events));
-	o->events_at = (Counts__Event **)xcalloc(c->n_events, sizeof(*o->events_at));
+	o->file.events = (Counts__Event **)xcalloc(c->n_events, sizeof(*o->file.events));
 	o->file.offset_steps = xcalloc(n, sizeof(*o->file.offset_steps));
 	o->file.who_of = xcalloc(n, sizeof(*o->file.who_of));
 	o->file.event_of = xcalloc(n, sizeof(*o->file.event_of));
@@ -69,13 +64,13 @@ static void fill(struct outgoing *o, const struct counts *c)
 		o->who[i].process = c->who[i].process;
 		o->who[i].cgroup = c->who[i].cgroup;
 		o->who[i].host = c->who[i].host;
-		o->who_at[i] = &o->who[i];
+		o->file.who[i] = &o->who[i];
 	}
 	for (size_t i = 0; i < c->n_events; i++) {
 		counts__event__init(&o->events[i]);
 		o->events[i].name = c->events[i].name;
 		o->events[i].every = c->events[i].every;
-		o->events_at[i] = &o->events[i];
+		o->file.events[i] = &o->events[i];
 	}
 	for (size_t i = 0; i < n; i++) {
 		o->file.offset_steps[i] = c->rows[i].offset - (i ? c->rows[i - 1].offset : 0);
@@ -83,9 +78,7 @@ static void fill(struct outgoing *o, const struct counts *c)
 		o->file.event_of[i] = c->rows[i].event;
 		o->file.counts[i] = c->rows[i].count;
 	}
-	o->file.who = o->who_at;
 	o->file.n_who = c->n_who;
-	o->file.events = o->events_at;
 	o->file.n_events = c->n_events;
 	o->file.n_offset_steps = o->file.n_who_of = o->file.n_event_of = o->file.n_counts = n;
 }
@@ -102,7 +95,7 @@ unsigned char *counts_encode(const struct counts *c, size_t *ret_n)
 	bytes = xcalloc(1, HEAD + n);
 	memcpy(bytes, magic, MAGIC);
 	(void)counts__file__pack(&o.file, bytes + HEAD);
-	sum = checksum(bytes + HEAD, n);
+	sum = (uint32_t)crc32_z(0, bytes + HEAD, n);
 	for (size_t i = 0; i < 4; i++)
 		bytes[MAGIC + i] = (unsigned char)(sum >> (8 * i));
 	*ret_n = HEAD + n;
@@ -184,7 +177,7 @@ int counts_decode(const unsigned char *bytes, size_t n, struct counts *ret, stru
 		return fail(e, EINVAL, "it is no file of counts, or of another version");
 	for (size_t i = 0; i < 4; i++)
 		sum |= (uint32_t)bytes[MAGIC + i] << (8 * i);
-	if (sum != checksum(bytes + HEAD, n - HEAD))
+	if (sum != crc32_z(0, bytes + HEAD, n - HEAD))
 		return fail(e, EINVAL, "it is damaged: its checksum is wrong");
 	f = counts__file__unpack(NULL, n - HEAD, bytes + HEAD);
 	r = f ? take(&c, f) : -EINVAL;
