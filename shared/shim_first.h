@@ -21,18 +21,16 @@ static inline bool shim_read_at(int fd, void *to, size_t size, unsigned long lon
 	return offset <= 1ULL << 62 && raw_call(SYS_pread64, fd, to, size, offset) == (long)size;
 }
 
-/* What of @vaddr, in the file; 0: nothing. */
-static inline unsigned long long shim_file_offset(int fd, const Elf64_Ehdr *elf,
-						  unsigned long long vaddr)
+/* The first program header of @type; of PT_LOAD, the one that has @vaddr from the file. */
+static inline bool shim_header(int fd, const Elf64_Ehdr *elf, unsigned int type,
+			       unsigned long long vaddr, Elf64_Phdr *ret)
 {
-	for (unsigned int i = 0; i < elf->e_phnum && i < 64; i++) {
-		Elf64_Phdr p;
-
-		if (shim_read_at(fd, &p, sizeof(p), elf->e_phoff + i * sizeof(p)) &&
-		    p.p_type == PT_LOAD && vaddr - p.p_vaddr < p.p_filesz)
-			return vaddr - p.p_vaddr + p.p_offset;
-	}
-	return 0;
+	for (unsigned int i = 0; i < elf->e_phnum && i < 64; i++)
+		if (shim_read_at(fd, ret, sizeof(*ret), elf->e_phoff + i * sizeof(*ret)) &&
+		    ret->p_type == type &&
+		    (type != PT_LOAD || vaddr - ret->p_vaddr < ret->p_filesz))
+			return true;
+	return false;
 }
 
 /* @ret: what the executable of @fd has to have loaded first, a bare name; "" if that is any
@@ -41,27 +39,22 @@ static inline void shim_first_library(int fd, char ret[SHIM_FIRST_MAX])
 {
 	static const char plain[] =
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-+";
-	unsigned long long strings = 0, name = 0, at = 0, size = 0;
+	unsigned long long strings = 0, name = 0;
 	bool has_name = false;
 	Elf64_Ehdr elf;
+	Elf64_Phdr p;
+	size_t size;
 	Elf64_Dyn d;
 
 	ret[0] = '\0';
 	if (!shim_read_at(fd, &elf, sizeof(elf), 0) || memcmp(elf.e_ident, ELFMAG, SELFMAG) != 0 ||
 	    elf.e_ident[EI_CLASS] != ELFCLASS64 || elf.e_phentsize != sizeof(Elf64_Phdr))
 		return;
-	for (unsigned int i = 0; i < elf.e_phnum && i < 64; i++) {
-		Elf64_Phdr p;
-
-		if (shim_read_at(fd, &p, sizeof(p), elf.e_phoff + i * sizeof(p)) &&
-		    p.p_type == PT_DYNAMIC) {
-			at = p.p_offset;
-			size = p.p_filesz;
-		}
-	}
+	if (!shim_header(fd, &elf, PT_DYNAMIC, 0, &p))
+		return;
 	for (unsigned int i = 0;
-	     i < 256 && i < size / sizeof(d) &&
-	     shim_read_at(fd, &d, sizeof(d), at + i * sizeof(d)) && d.d_tag != DT_NULL;
+	     i < 256 && i < p.p_filesz / sizeof(d) &&
+	     shim_read_at(fd, &d, sizeof(d), p.p_offset + i * sizeof(d)) && d.d_tag != DT_NULL;
 	     i++) {
 		if (d.d_tag == DT_STRTAB)
 			strings = d.d_un.d_ptr;
@@ -70,8 +63,8 @@ static inline void shim_first_library(int fd, char ret[SHIM_FIRST_MAX])
 			has_name = true;
 		}
 	}
-	at = has_name ? shim_file_offset(fd, &elf, strings) : 0;
-	if (!at || name > 1ULL << 40 || !shim_read_at(fd, ret, SHIM_FIRST_MAX, at + name)) {
+	if (!has_name || !shim_header(fd, &elf, PT_LOAD, strings, &p) || name > 1ULL << 40 ||
+	    !shim_read_at(fd, ret, SHIM_FIRST_MAX, strings - p.p_vaddr + p.p_offset + name)) {
 		ret[0] = '\0';
 		return;
 	}

@@ -197,12 +197,9 @@ static bool loads_library(const char *path, int depth, struct shim_environment *
 	} else if (n >= (long)sizeof(*elf) && memcmp(elf->e_ident, ELFMAG, SELFMAG) == 0 &&
 		   elf->e_ident[EI_CLASS] == ELFCLASS64 && elf->e_machine == EM_X86_64 &&
 		   elf->e_phentsize == sizeof(Elf64_Phdr)) {
-		for (unsigned int i = 0; i < elf->e_phnum && i < 64 && !loads; i++) {
-			Elf64_Phdr p;
+		Elf64_Phdr p;
 
-			loads = shim_read_at(fd, &p, sizeof(p), elf->e_phoff + i * sizeof(p)) &&
-				p.p_type == PT_INTERP;
-		}
+		loads = shim_header(fd, elf, PT_INTERP, 0, &p);
 		if (loads)
 			shim_first_library(fd, e->first);
 	}

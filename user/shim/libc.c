@@ -136,14 +136,6 @@ void *next_function(const char *name)
 	return found;
 }
 
-void *own_function(const char *soname, const char *name)
-{
-	for (const struct link_map *o = first_object(); o; o = o->l_next)
-		if (strcmp(tables_of(o).soname, soname) == 0)
-			return function_of(o, name);
-	return NULL;
-}
-
 /* musl's has no soname, and is known by its path: that of the program's interpreter. */
 static bool is_musl(const char *path)
 {
@@ -156,10 +148,10 @@ static bool is_musl(const char *path)
 			strcmp(name, "libc.so") == 0);
 }
 
-static void *musl_function(const char *name)
+void *own_function(const char *soname, const char *name)
 {
 	for (const struct link_map *o = first_object(); o; o = o->l_next)
-		if (is_musl(o->l_name))
+		if (soname ? strcmp(tables_of(o).soname, soname) == 0 : is_musl(o->l_name))
 			return function_of(o, name);
 	return NULL;
 }
@@ -173,7 +165,7 @@ int *shim_errno(void)
 	if (!f) {
 		f = (int *(*)(void))own_function(SHIM_LIBC, "__errno_location");
 		if (!f)
-			f = (int *(*)(void))musl_function("__errno_location");
+			f = (int *(*)(void))own_function(NULL, "__errno_location");
 		__atomic_store_n(&location, f, __ATOMIC_RELAXED);
 	}
 	return f ? f() : &none;

@@ -12,7 +12,8 @@
 /* The function behind ours of the same name: of the object that is loaded next after this library,
  * in its newest version. For what the program itself has called. NULL: there is none. */
 void *next_function(const char *name);
-/* A function of the object with that name alone. For what the program has not called. */
+/* A function of the object with that name alone (NULL: musl). For what the program has not called.
+ */
 void *own_function(const char *soname, const char *name);
 
 /* The program's errno of the calling thread. */
