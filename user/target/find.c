@@ -68,16 +68,11 @@ int target_find_executable(const char *name, char **ret, struct error *e)
 	if (!*name)
 		return fail(e, ENOENT, "the command's name is empty");
 	if (strchr(name, '/')) {
-		char *copy;
-
 		why = why_not(name);
 		if (why)
 			return refuse(e, name, why);
-		copy = strdup(name);
-		if (!copy)
-			return fail(e, ENOMEM, "out of memory");
-		*ret = copy;
-		return 0;
+		*ret = strdup(name);
+		return *ret ? 0 : fail(e, ENOMEM, "out of memory");
 	}
 	path = getenv("PATH");
 	if (!path)

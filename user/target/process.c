@@ -170,16 +170,13 @@ bool process_thread_filters(pid_t pid, pid_t tid)
 
 int process_check_numbers(struct error *e)
 {
-	_cleanup_fclose_ FILE *f = fopen("/proc/self/status", "re");
-	_cleanup_free_ char *line = NULL;
-	size_t capacity = 0;
-	int first, second, n = 1; /* a kernel without PID namespaces has no such line */
+	_cleanup_free_ char *text = read_text(open("/proc/self/status", O_RDONLY | O_CLOEXEC));
+	/* The numbers of a process from the namespace of /proc on, down to its own. A kernel
+	 * without PID namespaces has no such line. */
+	const char *numbers = text ? strstr(text, "\nNSpid:") : NULL;
+	int first, second;
 
-	/* The numbers of a process from the namespace of /proc on, down to its own. */
-	while (f && getline(&line, &capacity, f) > 0)
-		if (strncmp(line, "NSpid:", 6) == 0)
-			n = sscanf(line + 6, "%d %d", &first, &second);
-	if (f && n == 1)
+	if (text && (!numbers || sscanf(numbers, "\nNSpid:%d %d", &first, &second) == 1))
 		return 0;
 	return fail(e, EXDEV,
 		    "/proc is that of another PID namespace than the one that cozbpf runs in: "
