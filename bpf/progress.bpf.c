@@ -80,6 +80,15 @@ static __always_inline void visit(struct task_struct *task, u32 i, const struct 
 		bpf_preempt_enable();
 }
 
+static __always_inline int visit_here(u32 i)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	if (in_scope(task))
+		visit(task, i, NULL);
+	return 0;
+}
+
 static __always_inline int visit_probe(struct pt_regs *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -115,7 +124,6 @@ abi_u64 other_leaves[ABI_MAX_CPUS * OTHERS_STEP] SEC(".bss") = {};
 static __always_inline void visit_syscall(const unsigned char *by_number, u64 *others, u64 number)
 {
 	u32 me = cpu_index(), point;
-	struct task_struct *task;
 
 	if (number >= ABI_MAX_SYSCALLS)
 		return;
@@ -125,9 +133,7 @@ static __always_inline void visit_syscall(const unsigned char *by_number, u64 *o
 			others[me * OTHERS_STEP]++;
 		return;
 	}
-	task = bpf_get_current_task_btf();
-	if (in_scope(task))
-		visit(task, point - 1, NULL);
+	visit_here(point - 1);
 }
 
 /* These two are passed by every system call of every process. */
@@ -165,22 +171,14 @@ int progress_leave_traced(struct trace_event_raw_sys_exit *ctx)
 SEC("?raw_tp")
 int progress_event(void *ctx)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-
-	if (in_scope(task))
-		visit(task, config.event_point, NULL);
-	return 0;
+	return visit_here(config.event_point);
 }
 
 /* Events that tracefs alone knows, and all of them on such a kernel. */
 SEC("?tp")
 int progress_traced(void *ctx)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-
-	if (in_scope(task))
-		visit(task, bpf_get_attach_cookie(ctx), NULL);
-	return 0;
+	return visit_here(bpf_get_attach_cookie(ctx));
 }
 
 char LICENSE[] __weak SEC("license") = "Dual BSD/GPL";
