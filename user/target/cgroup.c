@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <mntent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,18 +50,12 @@ static int each_hierarchy(int (*cb)(const char *mount, const char *path, char **
 			  const char *path, char **ret)
 {
 	_cleanup_fclose_ FILE *f = fopen("/proc/self/mounts", "re");
-	_cleanup_free_ char *line = NULL;
-	size_t capacity = 0;
+	const struct mntent *m;
 	int fd = -1;
 
-	while (fd < 0 && f && getline(&line, &capacity, f) > 0) {
-		char *device = strtok(line, " "), *mount = strtok(NULL, " "),
-		     *type = strtok(NULL, " ");
-
-		if (device && mount && type &&
-		    (strcmp(type, "cgroup2") == 0 || strcmp(type, "cgroup") == 0))
-			fd = cb(mount, path, ret);
-	}
+	while (fd < 0 && f && (m = getmntent(f)))
+		if (strcmp(m->mnt_type, "cgroup2") == 0 || strcmp(m->mnt_type, "cgroup") == 0)
+			fd = cb(m->mnt_dir, path, ret);
 	return fd;
 }
 

@@ -47,35 +47,22 @@ static bool listed(const char *words, const char *word)
 
 /* A line of /proc/self/mountinfo: id, parent, device, root, mount point, ... - type, source,
  * options. */
-static void add_hierarchy(struct quotas *q, char *line)
+static void add_hierarchy(struct quotas *q, const char *line)
 {
-	char *rest = strstr(line, " - "), *root, *mount, *type, *options;
+	_cleanup_free_ char *root = NULL, *mount = NULL, *type = NULL, *options = NULL;
+	const char *rest = strstr(line, " - ");
 	int version;
 
-	if (!rest || q->n_hierarchies == MAX_HIERARCHIES)
-		return;
-	*rest = '\0';
-	(void)strtok(line, " ");
-	(void)strtok(NULL, " ");
-	(void)strtok(NULL, " ");
-	root = strtok(NULL, " ");
-	mount = strtok(NULL, " ");
-	type = strtok(rest + 3, " ");
-	(void)strtok(NULL, " ");
-	options = strtok(NULL, " ");
-	if (!root || !mount || !type || !options)
+	if (!rest || q->n_hierarchies == MAX_HIERARCHIES ||
+	    sscanf(line, "%*s %*s %*s %ms %ms", &root, &mount) != 2 ||
+	    sscanf(rest, " - %ms %*s %ms", &type, &options) != 2)
 		return;
 	version = strcmp(type, "cgroup2") == 0				  ? 2
 		  : strcmp(type, "cgroup") == 0 && listed(options, "cpu") ? 1
 									  : 0;
-	root = version ? strdup(root) : NULL;
-	mount = version ? strdup(mount) : NULL;
-	if (root && mount) {
-		q->hierarchies[q->n_hierarchies++] = (struct hierarchy){version, mount, root};
-		return;
-	}
-	free(root);
-	free(mount);
+	if (version)
+		q->hierarchies[q->n_hierarchies++] =
+			(struct hierarchy){version, TAKE_PTR(mount), TAKE_PTR(root)};
 }
 
 struct quotas *quotas_new(void)

@@ -153,12 +153,9 @@ static int look_near(pid_t pid, void *arg)
 
 	if (process_read(pid, &f) < 0 || f.kernel || process_executable(pid, &path) < 0)
 		return 0;
-	base = strrchr(path, '/');
-	base = base ? base + 1 : path;
+	base = basename(path);
 	if (o->exe) {
-		const char *wanted = strrchr(o->exe, '/');
-
-		if (strcmp(base, wanted ? wanted + 1 : o->exe) != 0 || runs(n->rule, pid))
+		if (strcmp(base, basename(o->exe)) != 0 || runs(n->rule, pid))
 			return 0;
 	} else if (o->comm) {
 		/* A name of 15 letters at most is cut from the executable's, or a thread library's
