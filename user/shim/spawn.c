@@ -30,13 +30,12 @@ struct adders {
 
 static bool find_adders(struct adders *ret)
 {
-#define FIND(name) \
-	(__typeof__(ret->name))own_function(SHIM_LIBC, "posix_spawn_file_actions_add" #name)
-	ret->dup2 = FIND(dup2);
-	ret->close = FIND(close);
+#define FIND(name, end) \
+	(__typeof__(ret->name))own_function(SHIM_LIBC, "posix_spawn_file_actions_add" #name end)
+	ret->dup2 = FIND(dup2, "");
+	ret->close = FIND(close, "");
+	ret->closefrom = FIND(closefrom, "_np");
 #undef FIND
-	ret->closefrom = (__typeof__(ret->closefrom))own_function(
-		SHIM_LIBC, "posix_spawn_file_actions_addclosefrom_np");
 	return ret->dup2 && ret->close;
 }
 
