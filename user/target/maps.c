@@ -34,43 +34,27 @@ struct reader {
 	uint64_t near_end;
 };
 
-/* A field of hexadecimal digits (1 to 16) that ends in @end. */
-static bool take_hex(const char **p, const char *limit, char end, uint64_t *ret)
+/* A field of digits of @base that ends in @end; one of decimal digits may end with the line. */
+static bool take_number(const char **p, const char *limit, unsigned int base, char end,
+			uint64_t *ret)
 {
+	static const char digits[] = "0123456789abcdef";
+	const char *start = *p, *digit;
 	uint64_t v = 0;
-	int n = 0;
 
-	for (; *p < limit && **p != end; (*p)++, n++) {
-		char c = **p;
-
-		if (n >= 16)
+	for (; *p < limit && (digit = memchr(digits, **p, base)); (*p)++)
+		if (__builtin_mul_overflow(v, base, &v) ||
+		    __builtin_add_overflow(v, (uint64_t)(digit - digits), &v))
 			return false;
-		if (c >= '0' && c <= '9')
-			v = v << 4 | (uint64_t)(c - '0');
-		else if (c >= 'a' && c <= 'f')
-			v = v << 4 | (uint64_t)(c - 'a' + 10);
-		else
-			return false;
-	}
-	if (n == 0 || *p == limit)
-		return false;
-	(*p)++;
 	*ret = v;
-	return true;
+	if (*p == start || *p == limit)
+		return *p > start && base == 10;
+	return *(*p)++ == end;
 }
 
-/* The inode ends in a blank, or with the line. */
-static bool take_inode(const char **p, const char *limit, uint64_t *ret)
+static bool take_hex(const char **p, const char *limit, char end, uint64_t *ret)
 {
-	uint64_t v = 0;
-	const char *start = *p;
-
-	for (; *p < limit && **p >= '0' && **p <= '9'; (*p)++)
-		if (__builtin_mul_overflow(v, 10, &v) ||
-		    __builtin_add_overflow(v, (uint64_t)(**p - '0'), &v))
-			return false;
-	*ret = v;
-	return *p > start && (*p == limit || **p == ' ');
+	return take_number(p, limit, 16, end, ret);
 }
 
 /* The kernel escapes a newline as \012, and nothing else, not even the backslash. */
@@ -122,7 +106,7 @@ static enum line_kind parse_line(const char *p, const char *limit, struct map_en
 		return LINE_OTHER;
 	p += 5;
 	if (!take_hex(&p, limit, ' ', &m->offset) || !take_hex(&p, limit, ':', &major) ||
-	    !take_hex(&p, limit, ' ', &minor) || !take_inode(&p, limit, &m->inode))
+	    !take_hex(&p, limit, ' ', &minor) || !take_number(&p, limit, 10, ' ', &m->inode))
 		return LINE_OTHER;
 	while (p < limit && *p == ' ')
 		p++;
