@@ -108,20 +108,19 @@ static int await_report(const struct target *t)
 	return fds[0].revents || poll(fds, 1, END_MS) > 0 ? 0 : -EINTR;
 }
 
-/* 1 and a report, 0 when the child's end is closed, or a negative errno. */
-static int receive(const struct target *t, struct child_report *ret)
+/* 1 and a report, 0 when the child's end is closed, or a negative errno with @e. */
+static int receive(const struct target *t, struct child_report *ret, struct error *e)
 {
-	ssize_t n = await_report(t);
+	int r = await_report(t);
+	ssize_t n = r < 0 ? r : TEMP_FAILURE_RETRY(recv(t->socket, ret, sizeof(*ret), 0));
 
-	if (n < 0)
-		return (int)n;
-	n = TEMP_FAILURE_RETRY(recv(t->socket, ret, sizeof(*ret), 0));
 	if (n == (ssize_t)sizeof(*ret))
 		return 1;
 	/* ECONNRESET: it ended with our byte unread. */
-	if (n == 0 || (n < 0 && errno == ECONNRESET))
+	if (r == 0 && (n == 0 || (n < 0 && errno == ECONNRESET)))
 		return 0;
-	return n < 0 ? -errno : -EPROTO;
+	r = r < 0 ? -r : n < 0 ? errno : EPROTO;
+	return fail(e, r, "no answer from the child process: %s", strerror(r));
 }
 
 static int fork_child(struct child_plan *plan, struct target *t, struct error *e)
@@ -175,14 +174,12 @@ int target_spawn(const struct target_spec *spec, struct target **ret, struct err
 		r = fork_child(&plan, t, e);
 	}
 	if (r == 0) {
-		r = receive(t, &report);
+		r = receive(t, &report, e);
 		if (r == 0)
 			r = fail(e, ECHILD,
 				 "%s: the process ended before it could start the program",
 				 t->path);
-		else if (r < 0)
-			r = fail(e, -r, "no answer from the child process: %s", strerror(-r));
-		else
+		else if (r > 0)
 			r = report.stage == CHILD_READY ? 0 : explain(t, &report, spec, e);
 	}
 	if (r < 0) {
@@ -248,10 +245,10 @@ int target_exec(struct target *t, struct error *e)
 		return fail(e, r == EPIPE ? ECHILD : r,
 			    "%s: the process ended before it could start the program", t->path);
 	}
-	r = receive(t, &report);
+	r = receive(t, &report, e);
 	if (r < 0) {
 		kill_child(t);
-		return fail(e, -r, "no answer from the child process: %s", strerror(-r));
+		return r;
 	}
 	if (r > 0) {
 		reap(t);

@@ -190,21 +190,10 @@ static bool may_trace_others(void)
 	return text && process_field(text, "\nCapEff:", 16) >> CAPABILITY_PTRACE & 1;
 }
 
-static const char *user_name(uid_t uid, char *buffer, size_t size)
-{
-	const struct passwd *pw = getpwuid(uid);
-
-	if (pw)
-		(void)snprintf(buffer, size, "%s", pw->pw_name);
-	else
-		(void)snprintf(buffer, size, "%u", uid);
-	return buffer;
-}
-
 static int check_rights(pid_t pid, const struct process_facts *f, struct error *e)
 {
-	uid_t us = getuid();
-	char name[64];
+	const struct passwd *pw;
+	char number[16];
 
 	if (geteuid() == 0)
 		return 0;
@@ -213,12 +202,14 @@ static int check_rights(pid_t pid, const struct process_facts *f, struct error *
 			    "process %d (%s) runs with changed rights (set-uid); only root may "
 			    "profile it: sudo cozbpf attach %d",
 			    (int)pid, f->comm, (int)pid);
-	if (f->real != us && !may_trace_others())
-		return fail(e, EPERM,
-			    "process %d (%s) belongs to user %s; sudo cozbpf attach %d, or give "
-			    "cozbpf CAP_SYS_PTRACE",
-			    (int)pid, f->comm, user_name(f->real, name, sizeof(name)), (int)pid);
-	return 0;
+	if (f->real == getuid() || may_trace_others())
+		return 0;
+	pw = getpwuid(f->real);
+	(void)snprintf(number, sizeof(number), "%u", f->real);
+	return fail(e, EPERM,
+		    "process %d (%s) belongs to user %s; sudo cozbpf attach %d, or give "
+		    "cozbpf CAP_SYS_PTRACE",
+		    (int)pid, f->comm, pw ? pw->pw_name : number, (int)pid);
 }
 
 static int refuse_reading(pid_t pid, const struct process_facts *f, bool fuse, struct error *e)
