@@ -41,7 +41,7 @@ static uint64_t draw(struct collector *c, uint64_t every)
 /* Hardware cycles come at a rate, for which the kernel chooses periods. */
 static bool by_rate(const struct collector *c, size_t event)
 {
-	return event == 0 && !c->events[0].clock;
+	return event == 0 && c->events[0].type == PERF_TYPE_HARDWARE;
 }
 
 static int open_event(struct collector *c, unsigned int cpu, size_t event)
