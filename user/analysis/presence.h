@@ -19,9 +19,9 @@
 
 /* Of the whole run, as far as it matters here. */
 struct run_presence {
-	double time_ns;	       /* T with the delays that were inserted; 0: not known */
-	double *line_ns;       /* for each line, execution that its samples in the whole run stand
-				  for; NaN: not known */
+	double time_ns;	 /* T with the delays that were inserted; 0: not known */
+	double *line_ns; /* for each line, execution that its samples in the whole run stand
+			    for; NaN: not known */
 };
 
 /* The factors of the lines that begin at @first and have @n observations each, @n_lines of them, of

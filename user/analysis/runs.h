@@ -18,10 +18,10 @@ struct line_info {
 struct run_info {
 	struct line_info *lines;
 	struct run_presence presence; /* its list is owned */
-	size_t max_lines;	  /* of a point */
-	enum undecided undecided; /* of any point */
-	enum undecided held;	  /* what held says of the lines concerned */
-	double elapsed_s;	  /* of all experiments */
+	size_t max_lines;	      /* of a point */
+	enum undecided undecided;     /* of any point */
+	enum undecided held;	      /* what held says of the lines concerned */
+	double elapsed_s;	      /* of all experiments */
 	bool alone; /* next to nobody was there to be paused, or to execute beside another */
 };
 

@@ -98,14 +98,13 @@ static uint32_t index_of(void **tree, struct counts_name *name, size_t n)
 uint32_t counts_who(struct counts *c, const char *process, const char *cgroup, const char *host)
 {
 	struct counts_name name = {.strings = {(char *)(uintptr_t)process,
-					       (char *)(uintptr_t)cgroup,
-					       (char *)(uintptr_t)host}};
+					       (char *)(uintptr_t)cgroup, (char *)(uintptr_t)host}};
 	uint32_t at = index_of(&c->whose, &name, c->n_who);
 
 	if (at == c->n_who) {
 		xarray_room(c->who, c->n_who);
-		c->who[c->n_who++] = (struct counts_who){name.strings[0], name.strings[1],
-							 name.strings[2]};
+		c->who[c->n_who++] =
+			(struct counts_who){name.strings[0], name.strings[1], name.strings[2]};
 	}
 	return at;
 }
