@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/rng.h"
+#include "base/write_all.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -67,7 +68,7 @@ static int render(const struct calibration_key *key, const struct calibration *c
 	return n > 0 && n < MAX_FILE ? n : -ENAMETOOLONG;
 }
 
-/* What does not look as it would if these figures were written is refused. */
+/* Refuses a text that is not what render writes for these figures. */
 static int parse(const char *text, const struct calibration_key *key, struct calibration *ret)
 {
 	const char *figures = strstr(text, "\npay ");
@@ -108,13 +109,6 @@ int calibration_recall(const char *run, const struct calibration_key *key, struc
 	return parse(text, key, ret);
 }
 
-static int write_file(int fd, const char *text, size_t size)
-{
-	ssize_t n = write(fd, text, size);
-
-	return n < 0 ? -errno : (size_t)n == size ? 0 : -ENOSPC;
-}
-
 int calibration_keep(const char *run, const struct calibration_key *key,
 		     const struct calibration *c)
 {
@@ -132,7 +126,7 @@ int calibration_keep(const char *run, const struct calibration_key *key,
 	fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return -errno;
-	r = write_file(fd, text, (size_t)n);
+	r = write_all(fd, text, (size_t)n);
 	if (r == 0 && renameat(dir, name, dir, key->file) < 0)
 		r = -errno;
 	if (r < 0)
