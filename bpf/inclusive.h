@@ -95,8 +95,8 @@ __noinline u32 chain_gather(u64 ip, u64 sp, u64 bp, bool in_call, u64 in_force)
 	return w.n;
 }
 
-/* Of what a tick interrupted, the code of the first frame in scope; inclusive: how many sites are.
- */
+/* Returns the code of the first frame in scope of the interrupted stack. With inclusive attribution
+ * it returns how many sites of the stack are in scope. */
 static __always_inline u64 code_of_sample(const struct frame *interrupted, bool user,
 					  struct task_struct *task)
 {
@@ -108,7 +108,7 @@ static __always_inline u64 code_of_sample(const struct frame *interrupted, bool 
 		       : chain_first_in_scope(own.ip, own.sp, own.bp, in_call, modules_of(task));
 }
 
-/* Adds a sample that stands for @weight ns to what @map has of @key. False: no room. */
+/* Adds a sample that stands for @weight ns to the sum of @key in @map. False: @map is full. */
 static __always_inline bool count_in(void *map, const void *key, u64 weight)
 {
 	struct abi_sample_sum one = {1, weight}, *n = bpf_map_lookup_elem(map, key);

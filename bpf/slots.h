@@ -49,7 +49,7 @@ static __always_inline void slot_release_index(u32 index)
 		slot->tid = 0;
 }
 
-/* What its counters have now was paid before. */
+/* Marks the counters of @slot as read: pauses before this moment are not the thread's. */
 static __always_inline void slot_seen(struct thread *t, const struct shim_slot *slot)
 {
 	t->pause.paid_seen = slot->paid_ns;

@@ -28,7 +28,7 @@ static __always_inline struct thread *thread_get(struct task_struct *task)
 	return t;
 }
 
-/* NULL: it has none. */
+/* NULL: the thread has no slot (its index is 0). */
 static __always_inline struct shim_slot *thread_slot(const struct thread *t)
 {
 	u32 i = t->slot - 1;

@@ -77,7 +77,7 @@ static inline void shim_first_library(int fd, char ret[SHIM_FIRST_MAX])
 
 #define SHIM_PRELOAD "LD_PRELOAD="
 
-/* Of a program that is about to be started. */
+/* The environment of a program that is about to be started. */
 struct shim_environment {
 	char *const *envp;
 	const char *old;	    /* LD_PRELOAD=..., in @envp; or NULL */
@@ -85,7 +85,7 @@ struct shim_environment {
 	char first[SHIM_FIRST_MAX]; /* of shim_first_library */
 };
 
-/* Bytes of what shim_preload writes, at most. */
+/* Upper limit of the bytes that shim_preload writes. */
 static inline size_t shim_preload_room(const struct shim_environment *e)
 {
 	return e->had + sizeof(e->first) + 48;

@@ -240,7 +240,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* As by sorting, of few and of many numbers, with and without equal ones among them. */
+/* Quantiles equal those of the sorted numbers, of few and of many, with and without equal ones. */
 static void quantiles(void **state)
 {
 	double v[200], sorted[200];

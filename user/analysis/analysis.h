@@ -253,7 +253,7 @@ void analyse(const struct profile *p, uint64_t seed, struct analysis *ret);
 void analysis_free(struct analysis *a);
 /* The first point with visits, or NULL. */
 const struct analysis_point *analysis_visited(const struct analysis *a);
-/* What an experiment says of a point. NULL: nothing. */
+/* The experiment's observation of a point. NULL: it has none. */
 const struct profile_point *analysis_point_in(const struct profile_run_experiment *x,
 					      const struct analysis_point *point);
 /* Has a line of the point a slope? */

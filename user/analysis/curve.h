@@ -16,5 +16,5 @@ struct curve_base {
  * went without a visit. */
 void curve_make(const struct observation *obs, size_t n, enum reading how,
 		const struct curve_base *base, struct rng *rng, struct analysis_curve *ret);
-/* What a fit says is not known. */
+/* Marks all that comes from a fit as unknown. */
 void curve_forget(struct analysis_curve *c);

@@ -21,7 +21,7 @@ struct ratio {
 	double num, den, variance;
 };
 
-/* What is divided by what. */
+/* The quotients that effects are computed from. */
 enum quotient {
 	VISIT,	 /* time per visit */
 	FLIGHT,	 /* under way on average */
@@ -35,7 +35,7 @@ static double original(const struct observation *o, double visit_ns)
 	return o->key == 0 || isnan(visit_ns) ? o->duration : o->passed * visit_ns / o->scale;
 }
 
-/* What an observation adds to the two sums. */
+/* Adds an observation to numerator and denominator of each quotient. */
 static struct ratio term(const struct observation *o, enum quotient q, double visit_ns)
 {
 	/* At the mean pace: what a visit takes can differ from phase to phase (analysis/speed.h,

@@ -29,7 +29,8 @@ static inline void *array_grown(void *all, size_t n, size_t size)
 		grown_ ? 0 : -ENOMEM;                                         \
 	})
 
-/* The same, and the item, an expression, is put there and counted. */
+/* Adds the item, an expression, at the end of the array and counts it; the array grows as by
+ * array_room and xarray_room. */
 #define xarray_add(all, n, ...) ((void)xarray_room(all, n), (void)((all)[(n)++] = __VA_ARGS__))
 #define array_add(all, n, ...)                      \
 	({                                          \

@@ -5,10 +5,10 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-/* What a comparison returns by two numbers. Several are joined by `?:`. */
+/* The result of a qsort comparison of two numbers: -1, 0 or 1. Several are joined by `?:`. */
 #define sort_order(a, b) (((a) > (b)) - ((a) < (b)))
 
-/* Sorts @n items; without any @all may be NULL. */
+/* Sorts @n items. @all may be NULL where @n is 0, which qsort does not allow. */
 #define sort_array(all, n, compare)                             \
 	do {                                                    \
 		if (n)                                          \

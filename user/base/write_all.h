@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Writing all of it, whatever interrupts. */
+/* Writing a whole buffer, also where signals interrupt. */
 #pragma once
 
 #include <errno.h>

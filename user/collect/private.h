@@ -65,7 +65,7 @@ struct attached {
 };
 
 struct collector {
-	/* What samples. */
+	/* Sampling. */
 	struct collect_bpf *skel;
 	struct collect_bucket *table;
 	size_t table_bytes;
@@ -79,7 +79,7 @@ struct collector {
 	struct rng rng;
 	void (*say)(const char *text, void *arg);
 	void *arg;
-	/* What becomes of samples. */
+	/* Tables of samples. */
 	struct names names;
 	struct kernel_parts kernel;
 	struct ring_buffer *rings; /* new images, and entries that made room for others */

@@ -188,7 +188,8 @@ bool debug_form_read(struct reader *r, const unsigned char *from, uint64_t start
 	return !r->bad;
 }
 
-/* Attributes of a root, with what compilers called them before the standard did; 0: the same. */
+/* Attributes of a unit's root entry, each with the number that compilers used before it was in the
+ * standard; 0: there is none. */
 static const unsigned short root_names[N_ROOT_ATTRIBUTES][2] = {
 	[ROOT_PROGRAM] = {DW_AT_stmt_list},
 	[ROOT_COMP_DIR] = {DW_AT_comp_dir},

@@ -117,8 +117,7 @@ static void kept_free(struct kept_list *l)
 	free(l->all);
 }
 
-/* Keeps @s if it is another function than those that were kept, of which there are few: at most
- * @max. */
+/* Keeps @s if it is another function than those that were kept. @max (few) can be kept. */
 static int keep(struct kept_list *l, const struct symbol *s, bool by_source, size_t max,
 		bool (*is_same)(const struct kept *k, const struct symbol *s, const char *name))
 {
@@ -146,7 +145,8 @@ static bool is_alias(const struct kept *k, const struct symbol *s, const char *n
 	return same_stem(of->own, s->own) || (of->rank == 1) != (s->rank == 1);
 }
 
-/* Of one piece of code: the symbols are those from @first on. Ends at the first name too many. */
+/* Keeps the functions at one address: the symbols from @first on that have it. Ends at the first
+ * name that has no room in @ret. */
 static int keep_functions(const struct symbol_index *x, size_t first, bool by_source,
 			  struct kept_list *ret)
 {
@@ -256,7 +256,7 @@ static int find_sakes(const struct symbol_index *x, struct sakes *w)
 	return r ? r : demangle_end(&b);
 }
 
-/* Is it no other function than @k? A name that is exported is what a static one stands behind. */
+/* Is @s the function of @k, or a static one whose name the exported function @k has? */
 static bool is_known(const struct kept *k, const struct symbol *s, const char *name)
 {
 	if (k->symbol->addr == s->addr)
@@ -266,7 +266,7 @@ static bool is_known(const struct kept *k, const struct symbol *s, const char *n
 	return strcmp(k->readable, name) == 0;
 }
 
-/* Adds to @ret up to @max. */
+/* Keeps up to @max functions in @ret. */
 static int keep_namesakes(const struct sakes *w, bool local, size_t max, struct kept_list *ret)
 {
 	int r = 0;

@@ -33,7 +33,8 @@ extern const struct field_table latency_measured_fields;
 
 /* Frees the strings among the fields of @record and clears them. */
 void fields_free(const struct field_table *t, void *record);
-/* The same of the *n records of an array of any type, which is empty then. */
+/* Frees the fields of each of the *n records of an array of any type, and the array, which is empty
+ * after. */
 void fields_free_all(const struct field_table *t, void *array_ptr, size_t *n, size_t size);
 /* Bytes that the strings among the fields of @record take, and @each more for each of them. */
 size_t fields_size(const struct field_table *t, const void *record, size_t each);

@@ -210,7 +210,7 @@ void text_duration(double ns, char text[NUMBER_ROOM])
 		(void)snprintf(text, NUMBER_ROOM, "%.0f ns", ns);
 }
 
-/* What names that others chose are part of is printable, as of text_clean. */
+/* The text is made printable, since parts of it are names that others chose. The caller frees. */
 static char *format(const struct report *r, const char *fmt, va_list ap)
 {
 	char *s;
