@@ -120,6 +120,10 @@ static void expensive_ticks(void **state)
 	assert_int_equal(rate_low(25000), SESSION_RATE_LOW);
 	assert_int_equal(rate_low(40000), 1250);
 	assert_int_equal(rate_low(200000), SESSION_RATE_LEAST);
+	assert_int_equal(rate_light(0), SESSION_RATE_LEAST);
+	assert_int_equal(rate_light(15000), SESSION_RATE_LEAST);
+	assert_int_equal(rate_light(33000), 454);
+	assert_int_equal(rate_light(200000), SESSION_RATE_LIGHT);
 	long_rounds.tick_ns = short_rounds.tick_ns = 50000;
 	assert_int_equal(next(SESSION_RATE_LEAST, true, long_rounds), SESSION_RATE_LEAST);
 	assert_int_equal(next(SESSION_RATE_ALONE, false, long_rounds), SESSION_RATE_LEAST);

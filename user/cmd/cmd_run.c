@@ -187,6 +187,7 @@ int run_open_session(struct run *r, struct error *e)
 		.sync = r->options.sync == RUN_SYNC_PTHREAD ? ABI_SYNC_PTHREAD : ABI_SYNC_SCHED,
 		.signo = r->options.signo,
 		.rate_hz = run_rate(r),
+		.light = r->options.slopes_only && r->options.kind != RUN_LAUNCH,
 		.seed = r->options.seed,
 		.many = r->scope,
 		.one_only = r->options.scope.follow != FOLLOW_ALL,

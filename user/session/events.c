@@ -219,7 +219,7 @@ void events_close(struct session *s)
 
 bool events_adaptable(const struct session *s)
 {
-	return !s->options.rate_hz && s->rate_hz < SESSION_RATE_HIGH;
+	return !s->options.rate_hz && !s->options.light && s->rate_hz < SESSION_RATE_HIGH;
 }
 
 void events_adapt(struct session *s, const struct rate_seen *x)

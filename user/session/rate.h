@@ -12,6 +12,7 @@
  * virtual machine, and a server whose caches it empties some 30. Where nobody waits for anybody's
  * pause, finer ones buy nothing but a smaller chance error: with 500 a second, that of a line's
  * share is at most 2.2 points in a second, and 0.3 in a minute. */
+#define SESSION_RATE_LIGHT 250
 #define SESSION_RATE_ALONE 500
 #define SESSION_RATE_LEAST 1000
 #define SESSION_RATE_LOW 2000
@@ -39,6 +40,10 @@ bool rate_alone(const struct rate_seen *x);
 /* The rate at which a run begins: LOW, but where ticks of @tick_ns would then take more than 5 % of
  * the time, less, down to LEAST. */
 unsigned int rate_low(uint64_t tick_ns);
+
+/* The rate for programs in production where nothing is paused: LEAST, but where ticks of @tick_ns
+ * would then take more than 1.5 % of the time, less, down to LIGHT. */
+unsigned int rate_light(uint64_t tick_ns);
 
 /* The rate from here on, where @rate is in force. It only ever grows, since what was seen once may
  * come again, and a run should not change its grain with every phase; but at the @first look it may

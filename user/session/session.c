@@ -219,12 +219,14 @@ void session_close(struct session *s)
 void session_calibrate(struct session *s)
 {
 	const struct calibration_host host = calibration_host(s);
+	uint64_t tick_ns;
 
 	if (!s->calibrated)
 		(void)calibrate(&host);
 	s->calibrated = true;
+	tick_ns = (uint64_t)s->skel->bss->control.tick_ns;
 	if (!s->options.rate_hz)
-		s->rate_hz = rate_low((uint64_t)s->skel->bss->control.tick_ns);
+		s->rate_hz = s->options.light ? rate_light(tick_ns) : rate_low(tick_ns);
 	points_measure_costs(&s->points);
 }
 

@@ -23,6 +23,7 @@ struct session_options {
 	int signo; /* payment signal (sleep, spin) */
 	unsigned int
 		rate_hz; /* samples a second and CPU; 0: as the program needs (session/rate.h) */
+	bool light;	 /* ... or as often as nobody notices (rate_light) */
 	uint64_t seed;	 /* of the sampling periods */
 	bool many;	/* the scope is what session_take enters, and what comes from that; else one
 			   process */
