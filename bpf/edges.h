@@ -77,6 +77,9 @@ static __always_inline void leave(struct task_struct *prev, struct abi_cpu *c, b
 		t->wait.blocked_at = now;
 		t->wait.runnable_at = 0;
 		t->wait.in_disk = disk;
+		t->place.n = 0;
+		if (slope_window() && !dead)
+			wait_begins(&t->place, now);
 	}
 	pays_in_shim = thread_pays_in_shim(t);
 	local = expected_local(t, 0);
@@ -319,10 +322,12 @@ int BPF_PROG(edge_waking, struct task_struct *p)
 			thread_stretch(w, p, epoch, blocked_at, now);
 		wait_ended(w, current, by_task, blocked_at, now);
 		w->wait.from_outside = 1;
-		if (slope_window())
-			slope_waited(&w->vectors,
-				     ABI_ENTRY_WAITS + wait_kind(w, p, current, by_task),
-				     blocked_at, now);
+		if (slope_window()) {
+			u32 kind = wait_kind(w, p, current, by_task);
+
+			slope_waited(&w->vectors, ABI_ENTRY_WAITS + kind, blocked_at, now);
+			wait_placed(w, kind, blocked_at, now);
+		}
 		return 0;
 	}
 	if (own)

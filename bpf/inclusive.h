@@ -142,6 +142,16 @@ struct chain_match {
 	u64 epoch, hit;
 };
 
+/* The first @n sites in chain_here. */
+static __always_inline void chain_copy(u64 to[WAIT_PLACES], u32 n)
+{
+	u32 zero = 0;
+	struct abi_chain *c = bpf_map_lookup_elem(&chain_here, &zero);
+
+	for (u32 i = 0; c && i < WAIT_PLACES && i < ABI_CHAIN_SITES; i++)
+		to[i] = i < n ? c->sites[i] : 0;
+}
+
 static long chain_match_step(u32 i, struct chain_match *m)
 {
 	u32 zero = 0;

@@ -21,6 +21,15 @@ struct abi_global global __weak SEC(".bss") = {};
 /* How many latency points there are; with none, all that is for them is dead code. */
 const volatile abi_u32 n_latencies __weak SEC(".rodata") = 0;
 
+/* Where a thread waits (S5). */
+#define WAIT_PLACES 16
+struct wait_place {
+	u32 stands; /* for how many waits, in 1/256; 0: nobody has looked */
+	u32 n;
+	u64 at[WAIT_PLACES]; /* its first frame in scope, or with inclusive attribution all of them
+			      */
+};
+
 /* What is known of a thread. Who may write what, and when:
  *
  * clock.local and account: the thread's own interrupt or pause, its waker while it is blocked, the
@@ -102,6 +111,7 @@ struct thread {
 	u64 visited_ip; /* where the probe stands that it passed last, of a point, in a window */
 	struct smooth smooth;	    /* with latency points only */
 	struct abi_vectors vectors; /* bpf/slopes.h */
+	struct wait_place place;
 };
 
 struct {

@@ -378,8 +378,9 @@ struct abi_slope_cpu {
 	 * alone: nobody has waited for their past, which is R4's first exception. */
 	struct abi_vectors passed;
 	abi_u64 left_at, passed_from;
+	abi_u64 blocked_at; /* when a thread in scope last blocked on it */
 };
-_Static_assert(sizeof(struct abi_slope_cpu) == 2 * sizeof(struct abi_vectors) + 16,
+_Static_assert(sizeof(struct abi_slope_cpu) == 2 * sizeof(struct abi_vectors) + 24,
 	       "abi_slope_cpu");
 
 /* Code that has an entry, sorted by lo: those of one window in the first half of the map, those of
@@ -396,11 +397,13 @@ _Static_assert(sizeof(struct abi_place) == 24, "abi_place");
 struct abi_slopes_control {
 	abi_u64 window; /* number of the one that is open; 0: none */
 	abi_u64 begun_ns;
-	abi_u64 own_q16; /* which share of intervals was our own so far, in 1/65536 */
+	abi_u64 own_q16;   /* which share of intervals was our own so far, in 1/65536 */
+	abi_u64 scale_q16; /* inclusive attribution: by what entries of places are multiplied later,
+			      waits among them */
 	abi_u32 n_places[2];
 	abi_u32 visit_ns[ABI_MAX_POINTS]; /* what a visit of each point costs the visitor */
 };
-_Static_assert(sizeof(struct abi_slopes_control) == 32 + 4 * ABI_MAX_POINTS, "abi_slopes_control");
+_Static_assert(sizeof(struct abi_slopes_control) == 40 + 4 * ABI_MAX_POINTS, "abi_slopes_control");
 
 /* The interval of a latency point that is followed. Who finds `busy` 0 and sets it writes the rest;
  * the number is written last, and set to 0 before `busy` is. The controller does that before it

@@ -106,6 +106,32 @@ beside_experiments() {
 tried beside_experiments
 verdict 'beside experiments' "$why" err complaint text
 
+# Waits have places, and a call what it computes and what it waits for.
+cat >rests.c <<'C'
+#include <stdint.h>
+#include <time.h>
+#define WORK(x) __asm__ volatile(".rept 16\n\timul %0, %0\n\t.endr" : "+r"(x))
+static void rest(long us) { nanosleep(&(struct timespec){0, us * 1000}, 0); }
+__attribute__((noinline)) void visit(void) { __asm__ volatile(""); }
+__attribute__((noinline)) void store(void) { uint64_t x = 3; for (int i = 0; i < 100000; i++) WORK(x); rest(6000); }
+__attribute__((noinline)) void look(void) { uint64_t x = 3; for (int i = 0; i < 10000; i++) WORK(x); rest(2000); }
+int main(void) { time_t end = time(0) + 5; while (time(0) < end) { store(); look(); visit(); } return 0; }
+C
+gcc -O2 -g rests.c -o rests || exit 1
+where_threads_wait() { # OPTIONS CONDITION
+	local condition=$1
+	shift
+	profiled --slopes-only -p visit --granularity function "$@" -- ./rests || why+=" status $?;"
+	"$COZBPF" report --json "$profile" 2>complaint | python3 -c "import json, sys
+s = {x['selected']: x['slope'] or 0 for x in json.load(sys.stdin)['points'][0]['lines']}
+print(s)
+sys.exit(0 if $condition else 1)" >found 2>>complaint || why+=" $(cat found);"
+}
+tried where_threads_wait "2.5 < s['store [timer]'] / s['look [timer]'] < 3.5 and abs(s['store [timer]'] + s['look [timer]'] - s['[timer]']) < 0.1"
+verdict 'places of waits' "$why" err complaint found
+tried where_threads_wait "s['store'] > s['[timer]'] * 0.7 and s['store'] > 2.5 * s['look'] and s['main'] > 0.9" --attribution inclusive
+verdict 'calls with their waits' "$why" err complaint found
+
 # What intervals are made of: one in twenty executes line a for 20 ms as well as b for 4 ms, or waits for
 # the thread that executes it.
 cat >classes.py <<'P'

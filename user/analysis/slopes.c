@@ -163,6 +163,23 @@ static struct analysis_line *line_named(struct analysis_point *point, size_t n,
 	return NULL;
 }
 
+/* Of the samples; or of the run's time, the part in which at least one thread waited there, as far
+ * as that was counted: at most what all threads waited together. */
+static double share_of(const struct profile *p, const char *location,
+		       const struct profile_samples *s)
+{
+	size_t place;
+	unsigned int kind = wait_of(location, &place);
+	double ns = 0;
+
+	if (!kind)
+		return s && p->sampled ? (double)s->count / (double)p->sampled : NAN;
+	for (size_t i = 0; i < p->n_samples; i++)
+		if (place ? &p->samples[i] == s : wait_of(p->samples[i].location, NULL) == kind)
+			ns += (double)p->samples[i].ns;
+	return p->runtime_ns && ns > 0 ? fmin(1, ns / (double)p->runtime_ns) : NAN;
+}
+
 /* A line that no experiment has tried. */
 static struct analysis_line *add_line(const struct profile *p, struct analysis_point *point,
 				      const char *location)
@@ -175,7 +192,7 @@ static struct analysis_line *add_line(const struct profile *p, struct analysis_p
 	*l = (struct analysis_line){
 		.selected = location,
 		.function = s ? s->function : NULL,
-		.share = s && p->sampled ? (double)s->count / (double)p->sampled : NAN,
+		.share = share_of(p, location, s),
 		.wait = wait_of(location, NULL),
 		.missing_s = NAN,
 		.best_effect = NAN,
@@ -220,8 +237,7 @@ static void add_slopes(const struct profile *p, struct parts *parts, struct anal
 	}
 }
 
-/* What a little of the line is worth, as far as that is known. Where threads wait has no slope, but
- * experiments. */
+/* What a little of the line is worth, as far as that is known. */
 static double worth_of(const struct analysis_line *l)
 {
 	return isfinite(l->slope.effect)  ? l->slope.effect

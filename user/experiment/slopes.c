@@ -28,7 +28,8 @@
 /* After so many windows they are twice as long, so that what is kept of days is bounded. */
 #define MANY_WINDOWS 512
 #define LAST_NS (512 * NSEC_PER_SEC)
-#define MAX_NAME 512 /* bytes; a program says what its lines are called */
+#define MOST_WAITS 12 /* places where threads wait, of all that are followed */
+#define MAX_NAME 512  /* bytes; a program says what its lines are called */
 /* Where a window has seen no visit, windows take one part in so many of their share: the program
  * may pass its point later. */
 #define BARREN_PART 10
@@ -107,8 +108,10 @@ static int add_line(struct slopes *s, const char *line)
 static int open_window(struct slopes *s, uint64_t now, uint64_t *ret_due)
 {
 	struct tally_line *lines[BACKEND_MAX_PLACES];
-	size_t n = tally_most(s->tally, lines, BACKEND_MAX_PLACES);
+	size_t n = tally_most(s->tally, s->time.waits & ~1U, lines, MOST_WAITS);
 	int r = 0;
+
+	n += tally_most(s->tally, 1, lines + n, BACKEND_MAX_PLACES - n);
 
 	*ret_due = now + (n ? s->length_ns : WAIT_NS);
 	if (!n)

@@ -372,14 +372,14 @@ uint64_t tally_waited(const struct tally *t, const struct tally_line *l, uint64_
 	return ns;
 }
 
-size_t tally_most(const struct tally *t, struct tally_line **ret, size_t max)
+size_t tally_most(const struct tally *t, unsigned int kinds, struct tally_line **ret, size_t max)
 {
 	size_t n = 0;
 
 	for (struct line_entry *l = t->lines; l; l = l->hh.next) {
 		size_t at = n;
 
-		if (l->line.wait || l->line.gone || !l->line.ns)
+		if (!(kinds >> l->line.wait & 1) || l->line.gone || !l->line.ns)
 			continue;
 		while (at > 0 && ret[at - 1]->ns < l->line.ns)
 			at--;

@@ -173,6 +173,8 @@ int run_choose_waits(struct run *r, struct error *e)
 		"which this kernel lacks";
 	const char *missing = NULL;
 
+	if (o->slopes_only)
+		return 0;
 	if (o->sync != RUN_SYNC_SCHED)
 		missing = "--sync pthread does not see what ends a wait";
 	else if (o->attribution != RUN_FIRST)
@@ -452,7 +454,8 @@ int run_open_runner(struct run *r, struct error *e)
 		.settling_part = 10,
 		.min_visits = 5, /* what Coz's viewer asks of a cell */
 		.fixed_line = o->fixed_line,
-		.what = o->what,
+		/* Slopes tell of places where threads wait also where none can be tried. */
+		.what = r->waits ? o->what : 1,
 		.fixed_speedup = o->fixed_speedup,
 		.grid = o->grid,
 		.n_grid = o->n_grid,

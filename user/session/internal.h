@@ -134,7 +134,9 @@ struct session {
 	uint64_t window_run_ns, window_ticked_ns; /* when it began */
 	uint64_t window_ns;			  /* how long it was */
 	double intervals_own, intervals_ns; /* of all that were followed, and what was our own */
-	double window_scale;		    /* what was executed in it, over what ticks stood for */
+	uint64_t run_ns_so_far, ticked_ns_so_far; /* of all windows */
+	uint64_t window_waits;			  /* a bit for each of its places that is a wait */
+	double window_scale; /* what was executed in it, over what ticks stood for */
 	pthread_mutex_t
 		*procs_lock;	  /* of many processes' entries, shared with children; else NULL */
 	struct ring_buffer *ring; /* of execs, in a scope of many processes */

@@ -56,6 +56,11 @@ static int read_run(struct session *s, uint64_t *ret_run, uint64_t *ret_ticked)
 	return r;
 }
 
+static double scale_of(uint64_t run, uint64_t ticked)
+{
+	return ticked ? fmin(fmax((double)run / (double)ticked, 0.5), 2) : 1;
+}
+
 /* Which point BPF takes it for. */
 static uint32_t number_of(const struct session *s, const struct point *p)
 {
@@ -76,11 +81,15 @@ int session_slopes_begin(void *session, const struct backend_place *places, size
 		return -E2BIG;
 	/* The half that no sample looks into: the last window had the other one. */
 	to = s->places + (window & 1 ? ABI_MAX_PLACES : 0);
-	for (size_t i = 0; i < n; i++)
+	s->window_waits = 0;
+	for (size_t i = 0; i < n; i++) {
 		to[i] = (struct abi_place){
 			.lo = places[i].at.lo,
 			.hi = places[i].at.hi,
 			.entry = (unsigned int)(ABI_ENTRY_FIRST + places[i].place)};
+		if (ABI_CODE_WAIT(places[i].at.lo))
+			s->window_waits |= 1ULL << places[i].place;
+	}
 	c->n_places[window & 1] = (unsigned int)n;
 	points_update_sampled(&s->points);
 	events_in_step(s, true);
@@ -98,6 +107,8 @@ int session_slopes_begin(void *session, const struct backend_place *places, size
 	c->own_q16 = s->intervals_ns > 0
 			     ? (uint64_t)(65536 * fmin(s->intervals_own / s->intervals_ns, 1))
 			     : 0;
+	s->window_scale = scale_of(s->run_ns_so_far, s->ticked_ns_so_far);
+	c->scale_q16 = (uint64_t)(65536 * s->window_scale);
 	c->begun_ns = s->begin_ns = clock_monotonic_ns();
 	__atomic_store_n(&c->window, window, __ATOMIC_SEQ_CST);
 	return 0;
@@ -121,8 +132,11 @@ int session_slopes_end(void *session)
 	s->window_ns = clock_monotonic_ns() - s->skel->bss->slopes_control.begun_ns;
 	run -= s->window_run_ns;
 	ticked -= s->window_ticked_ns;
-	s->window_scale = ticked ? (double)run / (double)ticked : 1;
-	s->window_scale = s->window_scale < 0.5 ? 0.5 : s->window_scale > 2 ? 2 : s->window_scale;
+	s->run_ns_so_far += run;
+	s->ticked_ns_so_far += ticked;
+	/* An entry with waits cannot be multiplied afterwards: BPF has seen to it. */
+	if (!s->options.inclusive)
+		s->window_scale = scale_of(run, ticked);
 	return r;
 }
 
@@ -197,7 +211,8 @@ static void tell(struct session *s, const struct sums *x, bool intervals,
 		ret->wait_ns[ABI_WAIT_CPU] =
 			llround((double)ret->wait_ns[ABI_WAIT_CPU] * (1 - fmin(own / time, 1)));
 	for (size_t i = 0; i < BACKEND_MAX_PLACES; i++)
-		ret->place_ns[i] = llround(scale * entry_ns(s, x, ABI_ENTRY_FIRST + i, intervals));
+		ret->place_ns[i] = llround((s->window_waits >> i & 1 ? 1 : scale) *
+					   entry_ns(s, x, ABI_ENTRY_FIRST + i, intervals));
 }
 
 int session_slopes(void *session, size_t point, unsigned int class, struct backend_slopes *ret)
