@@ -26,7 +26,7 @@
 #define MAX_PARTS (1 << 22)
 /* By how much the method is off where chance is not, by tests/truth/README.md: in points, and as a
  * share of the slope. */
-#define METHOD_POINTS 0.005
+#define METHOD_POINTS 0.008
 #define METHOD_SHARE 0.04
 /* With less than that, which reads 0.0 %, what was not tried is not worth a row. */
 #define LEAST_SHOWN 0.0005
