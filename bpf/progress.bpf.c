@@ -89,7 +89,10 @@ static __always_inline int visit_here(u32 i)
 	return 0;
 }
 
-static __always_inline int visit_probe(struct pt_regs *ctx)
+/* Entries, exits and marked places. Where one link can hold many probes, the controller has the
+ * program loaded for such links. */
+SEC("uprobe")
+int progress_visit(struct pt_regs *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	u64 cookie = bpf_get_attach_cookie(ctx);
@@ -97,20 +100,6 @@ static __always_inline int visit_probe(struct pt_regs *ctx)
 	if (in_scope(task) && exit_leaves(ctx, cookie >> 32))
 		visit(task, (u32)cookie, ctx);
 	return 0;
-}
-
-/* Entries, exits and marked places, one probe each. */
-SEC("uprobe")
-int progress_visit(struct pt_regs *ctx)
-{
-	return visit_probe(ctx);
-}
-
-/* The same, loaded for links that hold many probes. */
-SEC("?uprobe")
-int progress_multi(struct pt_regs *ctx)
-{
-	return visit_probe(ctx);
 }
 
 struct abi_syscalls syscalls SEC(".bss") = {};

@@ -53,7 +53,9 @@ static __always_inline void spin(struct task_struct *task, struct abi_slowed *he
 	here->ahead = s.spun > s.wanted ? s.spun - s.wanted : 0;
 }
 
-static __always_inline int slow_here(void)
+/* Only a session that slows a line so loads this. */
+SEC("?uprobe")
+int slow_visit(struct pt_regs *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	u64 epoch = *(volatile u64 *)&control.epoch, ns;
@@ -66,20 +68,6 @@ static __always_inline int slow_here(void)
 	if (ns)
 		spin(task, &slowed[me], ns, epoch);
 	return 0;
-}
-
-/* Only a session that slows a line so loads these. */
-SEC("?uprobe")
-int slow_visit(struct pt_regs *ctx)
-{
-	return slow_here();
-}
-
-/* The same, loaded for links that hold many probes. */
-SEC("?uprobe")
-int slow_multi(struct pt_regs *ctx)
-{
-	return slow_here();
 }
 
 char LICENSE[] __weak SEC("license") = "Dual BSD/GPL";

@@ -128,18 +128,17 @@ static void loads_scope(enum abi_sync sync, enum abi_payer payer, bool task_work
 	choose(skel, sync);
 	(void)bpf_program__set_autoload(skel->progs.pay_at_call,
 					sync == ABI_SYNC_SCHED && !task_work);
-	/* All that some points need; the one for many probes where the kernel has such links. */
+	/* All that some points need; in half of the cases loaded for links of many probes, where
+	 * the kernel has such. */
 	for (size_t i = 0; i < sizeof(points) / sizeof(*points); i++)
 		(void)bpf_program__set_autoload(
 			bpf_object__find_program_by_name(skel->obj, points[i]), true);
-	(void)bpf_program__set_autoload(skel->progs.progress_multi,
-					feature_usable("uprobe_multi", NULL));
-	(void)bpf_program__set_autoload(skel->progs.slow_multi,
-					feature_usable("uprobe_multi", NULL));
-	(void)bpf_program__set_expected_attach_type(skel->progs.progress_multi,
-						    (enum bpf_attach_type)UPROBE_MULTI);
-	(void)bpf_program__set_expected_attach_type(skel->progs.slow_multi,
-						    (enum bpf_attach_type)UPROBE_MULTI);
+	if (many && feature_usable("uprobe_multi", NULL)) {
+		(void)bpf_program__set_expected_attach_type(skel->progs.progress_visit,
+							    (enum bpf_attach_type)UPROBE_MULTI);
+		(void)bpf_program__set_expected_attach_type(skel->progs.slow_visit,
+							    (enum bpf_attach_type)UPROBE_MULTI);
+	}
 	r = cozbpf_bpf__load(skel);
 	if (r == 0)
 		check_budgets(skel);

@@ -21,18 +21,17 @@ static void choose_programs(struct points *ps)
 	const unsigned int reported =
 		POINTS_NEED_SYSCALL_ENTER | POINTS_NEED_SYSCALL_LEAVE | POINTS_NEED_TRACEPOINTS;
 	unsigned int needs = ps->options.needs;
-	bool slows = ps->options.slow_probes;
 
 	ps->traced = needs & reported && tracepoints_preempted();
 	ps->multi =
 		needs & POINTS_NEED_PROBES && feature_usable("uprobe_multi", ps->options.disabled);
-	(void)bpf_program__set_autoload(ps->skel->progs.progress_multi, ps->multi);
-	(void)bpf_program__set_expected_attach_type(ps->skel->progs.progress_multi,
-						    (enum bpf_attach_type)UPROBE_MULTI);
-	(void)bpf_program__set_autoload(ps->skel->progs.slow_visit, slows && !ps->multi);
-	(void)bpf_program__set_autoload(ps->skel->progs.slow_multi, slows && ps->multi);
-	(void)bpf_program__set_expected_attach_type(ps->skel->progs.slow_multi,
-						    (enum bpf_attach_type)UPROBE_MULTI);
+	if (ps->multi) {
+		(void)bpf_program__set_expected_attach_type(ps->skel->progs.progress_visit,
+							    (enum bpf_attach_type)UPROBE_MULTI);
+		(void)bpf_program__set_expected_attach_type(ps->skel->progs.slow_visit,
+							    (enum bpf_attach_type)UPROBE_MULTI);
+	}
+	(void)bpf_program__set_autoload(ps->skel->progs.slow_visit, ps->options.slow_probes);
 	(void)bpf_program__set_autoload(ps->skel->progs.progress_enter,
 					needs & POINTS_NEED_SYSCALL_ENTER && !ps->traced);
 	(void)bpf_program__set_autoload(ps->skel->progs.progress_leave,

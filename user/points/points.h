@@ -207,8 +207,7 @@ void point_keep_fd(struct point *p, int fd);
 
 /* uprobes.c. A probe on each site, kept with @p. */
 struct point_probes {
-	struct bpf_program *one,
-		*multi; /* the program, and the same loaded for links that hold many probes */
+	struct bpf_program *program;
 	uint64_t cookie;
 	pid_t pid;	  /* 0: in all processes */
 	const char *what; /* the point, in @e */

@@ -62,22 +62,11 @@ static int attach_each(struct point *p, const struct point_probes *u, const stru
 	for (size_t i = 0; r == 0 && i < all->n; i++) {
 		struct bpf_link *link;
 
-		r = uprobe_attach(all, i, u->one, &link, e);
+		r = uprobe_attach(all, i, u->program, &link, e);
 		if (r == 0)
 			point_keep(p, link);
 	}
 	return r;
-}
-
-static int attach_all(struct point *p, const struct point_probes *u, const struct uprobes *all,
-		      struct error *e)
-{
-	int fd = uprobes_link(all, u->multi, e);
-
-	if (fd < 0)
-		return fd;
-	point_keep_fd(p, fd);
-	return 0;
 }
 
 /* Sites of one object. */
@@ -99,7 +88,13 @@ static int attach_object(struct points *ps, struct point *p, const struct point_
 	}
 	if (r < 0)
 		return r;
-	return ps->multi ? attach_all(p, u, &all, e) : attach_each(p, u, &all, e);
+	if (!ps->multi)
+		return attach_each(p, u, &all, e);
+	r = uprobes_link(&all, u->program, e);
+	if (r < 0)
+		return r;
+	point_keep_fd(p, r);
+	return 0;
 }
 
 int points_attach_probes(struct points *ps, struct point *p, const struct point_probes *u,
@@ -125,8 +120,7 @@ struct point_probes points_probes_of(const struct points *ps, size_t index, pid_
 				     const char *what)
 {
 	return (struct point_probes){
-		.one = ps->skel->progs.progress_visit,
-		.multi = ps->skel->progs.progress_multi,
+		.program = ps->skel->progs.progress_visit,
 		.cookie = index,
 		.pid = pid,
 		.what = what,

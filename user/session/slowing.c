@@ -17,8 +17,7 @@ static bool by_probes(const struct session *s)
 int session_slow_at(struct session *s, const struct point_site *sites, size_t n, struct error *e)
 {
 	const struct point_probes u = {
-		.one = s->skel->progs.slow_visit,
-		.multi = s->skel->progs.slow_multi,
+		.program = s->skel->progs.slow_visit,
 		.pid = s->points.pid,
 		.what = "the line to be slowed",
 	};
