@@ -32,9 +32,9 @@ static uint64_t pause_latency_median(const struct session *s, const struct abi_t
 	uint64_t n = 0, seen = 0;
 
 	for (size_t i = 0; i < ABI_PAUSE_LATENCY_BUCKETS; i++)
-		n += t->pause_latency[i] - s->pause_latency_begin[i];
+		n += t->pause_latency[i] - s->begun.pause_latency[i];
 	for (size_t i = 0; n && i < ABI_PAUSE_LATENCY_BUCKETS; i++) {
-		seen += t->pause_latency[i] - s->pause_latency_begin[i];
+		seen += t->pause_latency[i] - s->begun.pause_latency[i];
 		if (2 * seen >= n) {
 			uint64_t octave = i / 4, low = (1ULL << octave) + ((i % 4) << octave) / 4;
 
@@ -73,46 +73,32 @@ static int snapshot(void *b, struct backend_totals *ret)
 	return points_read(&s->points, s->epoch, ret);
 }
 
-/* Of every point: visits, or arrivals. */
-static int read_visits(struct session *s, uint64_t ret[ABI_MAX_POINTS])
-{
-	struct backend_totals t;
-	int r = snapshot(s, &t);
-
-	for (size_t i = 0; r == 0 && i < t.n_points; i++)
-		ret[i] = t.points[i].visits;
-	return r;
-}
-
-static struct rate_seen seen_by(const struct abi_totals *t)
-{
-	return (struct rate_seen){.run_ns = t->run_ns,
-				  .wakes = t->wakes,
-				  .cpu_waits = t->cpu_waits,
-				  .samples = t->samples + t->samples_outside,
-				  .turns = t->turns};
-}
-
 static void adapt(struct session *s)
 {
-	uint64_t now[ABI_MAX_POINTS] = {0};
+	const struct abi_totals *begun = &s->begun;
+	struct backend_totals now = {0};
 	struct rate_seen x;
 	struct abi_totals t;
 
-	if (!events_adaptable(s) || read_visits(s, now) < 0 || totals_read(s, &t) < 0)
+	if (!events_adaptable(s) || points_read(&s->points, s->epoch, &now) < 0 ||
+	    totals_read(s, &t) < 0)
 		return;
-	x = seen_by(&t);
-	x.ns = clock_monotonic_ns() - s->begin_ns;
-	x.tick_ns = (uint64_t)s->skel->bss->control.tick_ns;
-	x.run_ns -= s->seen.run_ns;
-	x.wakes -= s->seen.wakes;
-	x.cpu_waits -= s->seen.cpu_waits;
-	x.samples -= s->seen.samples;
-	x.turns -= s->seen.turns;
-	for (size_t i = 0; i < points_count(&s->points); i++)
-		if (!points_shown(&s->points, i)->is_sampled && now[i] > s->begin_visits[i] &&
-		    now[i] - s->begin_visits[i] > x.visits)
-			x.visits = now[i] - s->begin_visits[i];
+	x = (struct rate_seen){
+		.ns = clock_monotonic_ns() - s->begin_ns,
+		.run_ns = t.run_ns - begun->run_ns,
+		.wakes = t.wakes - begun->wakes,
+		.cpu_waits = t.cpu_waits - begun->cpu_waits,
+		.samples = t.samples + t.samples_outside - begun->samples - begun->samples_outside,
+		.turns = t.turns - begun->turns,
+		.tick_ns = (uint64_t)s->skel->bss->control.tick_ns,
+	};
+	for (size_t i = 0; i < now.n_points; i++) {
+		uint64_t visits = now.points[i].visits, before = s->begun_points.points[i].visits;
+
+		if (!points_shown(&s->points, i)->is_sampled && visits > before &&
+		    visits - before > x.visits)
+			x.visits = visits - before;
+	}
 	events_adapt(s, &x);
 }
 
@@ -152,7 +138,6 @@ static int begin(void *b, const struct backend_setup *setup)
 	struct abi_control *c = control(s);
 	uint64_t epoch = (c->epoch + 1) | 1;
 	struct abi_setup *a = &c->setups[(epoch >> 1) & 1];
-	struct abi_totals t;
 	int r;
 
 	if (setup->n_intervals > ABI_MAX_INTERVALS)
@@ -162,12 +147,9 @@ static int begin(void *b, const struct backend_setup *setup)
 	own_cost_end(s);
 	events_in_step(s, false);
 	quotas_follow(s);
-	r = totals_read(s, &t);
+	r = totals_read(s, &s->begun);
 	if (r < 0)
 		return r;
-	for (size_t i = 0; i < ABI_PAUSE_LATENCY_BUCKETS; i++)
-		s->pause_latency_begin[i] = t.pause_latency[i];
-	s->seen = seen_by(&t);
 	a->speedup_q16 = (unsigned long long)(setup->speedup * 65536 + 0.5);
 	a->quantum_ns = booking_quantum(setup->speedup, c);
 	a->slow_q16 = (unsigned long long)(setup->slow * 65536 + 0.5);
@@ -185,8 +167,8 @@ static int begin(void *b, const struct backend_setup *setup)
 		a->for_cpu |= setup->intervals[i].lo == ABI_CODE_WAITS(ABI_WAIT_CPU, 0);
 	}
 	slowing_begin(s, setup->slow, epoch);
-	memset(s->begin_visits, 0, sizeof(s->begin_visits));
-	r = events_adaptable(s) ? read_visits(s, s->begin_visits) : 0;
+	s->begun_points = (struct backend_totals){0};
+	r = events_adaptable(s) ? points_read(&s->points, s->epoch, &s->begun_points) : 0;
 	if (r < 0)
 		return r;
 	r = points_latency_begin(&s->points);

@@ -88,9 +88,9 @@ struct session {
 	struct rng rng;
 	unsigned int rate_hz; /* in force */
 	uint64_t begin_ns;    /* of the experiment or window under way or just ended */
-	uint64_t begin_visits[ABI_MAX_POINTS];
-	struct rate_seen seen; /* until then, but for the visits */
-	bool looked;	       /* an experiment has shown what rate is needed */
+	struct abi_totals begun; /* what the experiment began with */
+	struct backend_totals begun_points; /* likewise, of the points alone */
+	bool looked; /* an experiment has shown what rate is needed */
 	struct sampler *events;
 	size_t n_events;
 	size_t redraws;
@@ -128,7 +128,6 @@ struct session {
 	struct sync *sync;	   /* --sync pthread; else NULL */
 	bool sync_switch;	   /* ... and switches are reported, too */
 	struct abi_totals *percpu; /* room for one copy a CPU */
-	uint64_t pause_latency_begin[ABI_PAUSE_LATENCY_BUCKETS];
 	uint64_t epoch;				  /* of the experiment under way or just ended */
 	uint64_t window;			  /* of slopes, likewise */
 	uint64_t window_run_ns, window_ticked_ns; /* when it began */
