@@ -355,6 +355,7 @@ enum abi_entry {
 	ABI_ENTRY_CPU = ABI_ENTRY_WAITS + ABI_WAIT_CPU,
 	ABI_ENTRY_FIRST = ABI_ENTRY_WAITS + ABI_WAITS, /* of places in code */
 };
+#define ABI_MAX_FOLLOWED (ABI_ENTRIES - ABI_ENTRY_FIRST) /* those places */
 #define ABI_TICKED_STEP 8 /* of bpf/slopes.h's slope_ticked: a cache line for each CPU */
 #define ABI_D_UNIT 256	  /* ns that 1 stands for: the sum of a window has room in 32 bits */
 struct abi_vector {

@@ -165,7 +165,7 @@ static inline void driven_stop(struct driven *d)
 /* On produce. @speedup below 0: slowed by that. */
 static inline void driven_begin(struct driven *d, double speedup, struct backend_totals *before)
 {
-	struct backend_interval iv[BACKEND_MAX_INTERVALS];
+	struct abi_interval iv[ABI_MAX_INTERVALS];
 	struct backend_setup setup = {.intervals = iv,
 				      .speedup = speedup > 0 ? speedup : 0,
 				      .slow = speedup < 0 ? -speedup : 0};

@@ -127,7 +127,7 @@ static void tell(struct driven *d, const char *steps)
 
 static void begin(struct driven *d, double speedup, struct backend_totals *before)
 {
-	struct backend_interval iv[BACKEND_MAX_INTERVALS];
+	struct abi_interval iv[ABI_MAX_INTERVALS];
 	struct backend_setup setup = {.intervals = iv, .speedup = speedup};
 
 	assert_int_equal(

@@ -86,7 +86,7 @@ static void nothing_is_sampled_at_rest(void **state)
  * nobody is paused. */
 static void the_global_delay_stops_at_its_bound(void **state)
 {
-	struct backend_interval intervals[BACKEND_MAX_INTERVALS];
+	struct abi_interval intervals[ABI_MAX_INTERVALS];
 	struct backend_setup setup = {
 		.intervals = intervals, .speedup = 1, .most_growth_ns = 30 * NSEC_PER_MSEC};
 	struct backend_totals a, b, c;

@@ -106,7 +106,7 @@ static void a_debt_is_slept_off_once(void **state)
 	struct session_options o = {
 		.payer = ABI_PAY_HOLD, .signo = SIGNO, .rate_hz = 1000, .seed = 1};
 	struct code_scope scope = {.functions = true};
-	struct backend_interval iv[BACKEND_MAX_INTERVALS];
+	struct abi_interval iv[ABI_MAX_INTERVALS];
 	struct backend_setup setup = {.intervals = iv, .speedup = 0.5};
 	struct session *s = NULL;
 	struct code_map *code;

@@ -30,7 +30,7 @@ ALLOWED = {
     "points": ["experiment/backend.h", "kernel", "code", "dwarf", "elf", "base", "shared"],
     "session": ["points", "calibration", "kernel", "experiment/backend.h", "code", "target", "dwarf", "elf", "base", "shared", "shim/image.h"],
     "collect": ["database", "kernel/namespace.h", "kernel/programs.h", "kernel/refusal.h", "code/kernel_parts.h", "elf", "sandbox/opener.h", "base", "shared"],
-    "experiment": ["profile", "base", "shared/sums.def"],
+    "experiment": ["profile", "base", "shared/abi.h", "shared/sums.def"],
     "options": ["experiment/backend.h", "profile", "target", "elf", "base", "shared"],
     "run": ["options", "report", "analysis", "session", "points", "kernel", "experiment", "profile", "code", "target", "decoder", "dwarf",
             "elf", "sandbox/opener.h", "base", "shared", "shim/image.h"],

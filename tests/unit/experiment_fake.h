@@ -50,7 +50,7 @@ struct fake {
 	bool resting;	  /* nothing is sampled */
 	size_t names;	  /* calls of name() */
 	struct backend_setup setup; /* of the last begin; intervals is our copy */
-	struct backend_interval intervals[BACKEND_MAX_INTERVALS];
+	struct abi_interval intervals[ABI_MAX_INTERVALS];
 	struct backend_totals totals;
 	double visits, growth; /* as totals, with fractions */
 	double ticks[3];       /* not yet drained, of A, B, C */
@@ -227,7 +227,7 @@ static inline bool fake_matches(const char *written, const char *line)
 	return strcmp(written, line) == 0 || (slash && strcmp(written, slash + 1) == 0);
 }
 
-static inline int fake_intervals(void *b, const char *line, struct backend_interval *ret,
+static inline int fake_intervals(void *b, const char *line, struct abi_interval *ret,
 				 size_t *ret_n)
 {
 	struct fake *f = b;
@@ -247,7 +247,7 @@ static inline int fake_intervals(void *b, const char *line, struct backend_inter
 		if (fake_matches(line, c->line) ||
 		    (strcmp(line, "either") == 0 && strcmp(c->line, LINE_C) != 0 &&
 		     strcmp(c->line, LINE_W) != 0))
-			ret[n++] = (struct backend_interval){c->lo, c->hi};
+			ret[n++] = (struct abi_interval){c->lo, c->hi};
 	}
 	if (n == 0)
 		return -ENOENT;

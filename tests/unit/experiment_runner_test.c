@@ -208,7 +208,7 @@ static void a_point_may_be_added_while_it_runs(void **state)
 	assert_int_equal(n_last_points, 2);
 	assert_string_equal(record_points[0][1].name, "late");
 	assert_int_equal(record_points[0][1].delta, 9);
-	for (size_t i = 2; i < BACKEND_MAX_POINTS; i++)
+	for (size_t i = 2; i < ABI_MAX_POINTS; i++)
 		assert_int_equal(runner_add_point(runner, "p", PROFILE_THROUGHPUT), 0);
 	assert_int_equal(runner_add_point(runner, "p", PROFILE_THROUGHPUT), -E2BIG);
 }

@@ -6,14 +6,14 @@
 
 #include <stdlib.h>
 
-static struct backend_place places[BACKEND_MAX_PLACE_INTERVALS];
+static struct abi_place places[ABI_MAX_PLACES];
 static size_t n_places;
 static bool open, blind; /* blind: no visit is seen */
 static uint64_t opened_ns, in_windows_ns;
 static uint64_t visits_before;
 static size_t n_windows, selected[3]; /* experiments on A, B, C */
 
-static int window_begin(void *b, const struct backend_place *p, size_t n)
+static int window_begin(void *b, const struct abi_place *p, size_t n)
 {
 	const struct fake *f = b;
 
@@ -50,8 +50,8 @@ static int window_slopes(void *b, size_t point, unsigned int class, struct backe
 	ret->seen = ret->visits = visits;
 	ret->time_ns = visits * (f->now - opened_ns) / 2;
 	for (size_t i = 0; i < n_places; i++)
-		if (places[i].at.lo == 0x1000 || places[i].at.lo == 0x3000)
-			ret->place_ns[places[i].place] = ret->time_ns / 2;
+		if (places[i].lo == 0x1000 || places[i].lo == 0x3000)
+			ret->place_ns[places[i].entry - ABI_ENTRY_FIRST] = ret->time_ns / 2;
 	return 0;
 }
 

@@ -327,14 +327,14 @@ static void bad_lines(void **state)
 
 static void too_many(void **state)
 {
-	char *argv[2 * BACKEND_MAX_POINTS + 5] = {(char *)"run"}, names[BACKEND_MAX_POINTS + 1][16],
-					    list[512] = "1";
+	char *argv[2 * ABI_MAX_POINTS + 5] = {(char *)"run"}, names[ABI_MAX_POINTS + 1][16],
+					list[512] = "1";
 	struct run_options o;
 	struct error e = {};
 	int argc = 1;
 
 	(void)state;
-	for (int i = 0; i <= BACKEND_MAX_POINTS; i++) {
+	for (int i = 0; i <= ABI_MAX_POINTS; i++) {
 		(void)snprintf(names[i], sizeof(names[i]), "f%d", i);
 		argv[argc++] = (char *)"-p";
 		argv[argc++] = names[i];
@@ -343,7 +343,7 @@ static void too_many(void **state)
 	assert_int_equal(run_options_parse(RUN_LAUNCH, NULL, argc, argv, &o, &e), -E2BIG);
 	argv[argc - 3] = (char *)"x";
 	assert_int_equal(run_options_parse(RUN_LAUNCH, NULL, argc, argv, &o, &e), 0);
-	assert_int_equal(o.n_points, BACKEND_MAX_POINTS);
+	assert_int_equal(o.n_points, ABI_MAX_POINTS);
 	run_options_free(&o);
 
 	for (int i = 2; i <= RUN_MAX_SPEEDUPS; i++)

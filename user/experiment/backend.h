@@ -6,6 +6,7 @@
 
 #include "base/waits.h"
 #include "profile/profile.h"
+#include "shared/abi.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,17 +14,9 @@
 
 struct error;
 
-#define BACKEND_MAX_POINTS 64
-#define BACKEND_MAX_INTERVALS 64
-
-/* Half-open, places in the code as in backend_sample. */
-struct backend_interval {
-	uint64_t lo, hi;
-};
-
 struct backend_setup {
-	const struct backend_interval *intervals; /* of the selected line */
-	size_t n_intervals;			  /* at most BACKEND_MAX_INTERVALS */
+	const struct abi_interval *intervals; /* of the selected line */
+	size_t n_intervals;			  /* at most ABI_MAX_INTERVALS */
 	double speedup;				  /* 0..1 */
 	double slow; /* above 0, at most 1: the line is really slowed by this share instead; speedup
 			is 0 */
@@ -61,7 +54,7 @@ struct backend_totals {
 	bool bounded;		/* the global delay would have grown by more than it may */
 	uint64_t pause_latency_ns; /* median hit to pause since begin(); 0: none */
 	size_t n_points;
-	struct backend_point points[BACKEND_MAX_POINTS];
+	struct backend_point points[ABI_MAX_POINTS];
 };
 
 struct backend_owed {
@@ -83,17 +76,6 @@ struct backend_sample {
 			name) */
 };
 
-/* Slopes (bpf/slopes.h): code that is followed in a window. */
-struct backend_place {
-	struct backend_interval at;
-	size_t place; /* a number below BACKEND_MAX_PLACES that the caller chose */
-};
-#define BACKEND_MAX_PLACES 55
-#define BACKEND_MAX_PLACE_INTERVALS 4096
-/* Of a latency point's intervals by how long they are: up to the median, to the 90th, to the 99th
- * percentile, and above. */
-#define BACKEND_CLASSES 4
-
 /* What visits of a point found in a window, summed over those that were added up; or what the
  * intervals of one class were made of. */
 struct backend_slopes {
@@ -105,7 +87,7 @@ struct backend_slopes {
 	uint64_t own_ns;	     /* what the profiler took */
 	int64_t wait_ns[WAIT_KINDS]; /* waits for what is out of scope, by their kind, and for
 					CPUs */
-	int64_t place_ns[BACKEND_MAX_PLACES];
+	int64_t place_ns[ABI_MAX_FOLLOWED];
 	/* Of intervals: */
 	bool classed;	  /* it was known how long those of each class are; if not, all are of the
 			     last one */
@@ -130,12 +112,13 @@ struct backend_ops {
 	 * counts only. The buckets are the caller's (free). NULL: no point measures. */
 	int (*latency)(void *b, size_t index, struct profile_latency *ret);
 
-	/* Optional: opens a window in which slopes are measured, or closes it. @places are in the
-	 * order of their intervals, which do not overlap. */
-	int (*slopes_begin)(void *b, const struct backend_place *places, size_t n);
+	/* Optional: opens a window in which slopes are measured (bpf/slopes.h), or closes it.
+	 * @places, at most ABI_MAX_PLACES, are in the order of their intervals, which do not
+	 * overlap; their entries are from ABI_ENTRY_FIRST on. */
+	int (*slopes_begin)(void *b, const struct abi_place *places, size_t n);
 	int (*slopes_end)(void *b);
 	/* Of point @index in the window that was closed last; of a latency point by @class, below
-	 * BACKEND_CLASSES, which is 0 for any other. */
+	 * PROFILE_CLASSES, which is 0 for any other. */
 	int (*slopes)(void *b, size_t index, unsigned int class, struct backend_slopes *ret);
 
 	/* The name of the line (or function) at @addr: interned, valid for the run, equal names are
@@ -149,7 +132,7 @@ struct backend_ops {
 	/* Optional: the lines on the way from @addr out of the inlined copies around it, its own
 	 * first, separated by tabs. Interned as names are; NULL: it was not inlined. */
 	const char *(*inlined)(void *b, uint64_t addr);
-	/* The intervals of a name that name() returned or the user wrote. At most
-	 * BACKEND_MAX_INTERVALS are written. -ENOENT. */
-	int (*intervals)(void *b, const char *line, struct backend_interval *ret, size_t *ret_n);
+	/* The intervals of a name that name() returned or the user wrote: at least one, at most
+	 * ABI_MAX_INTERVALS. -ENOENT. */
+	int (*intervals)(void *b, const char *line, struct abi_interval *ret, size_t *ret_n);
 };

@@ -39,7 +39,7 @@ struct runner {
 	double *grid;
 	char *fixed_line;
 	struct profile_point
-		points[BACKEND_MAX_POINTS]; /* names and kinds; numbers of the last experiment */
+		points[ABI_MAX_POINTS]; /* names and kinds; numbers of the last experiment */
 	size_t n_points;
 
 	enum state state;
@@ -144,39 +144,23 @@ void runner_free(struct runner *r)
 
 int runner_add_point(struct runner *r, const char *name, enum profile_point_kind kind)
 {
-	if (r->n_points >= BACKEND_MAX_POINTS)
+	if (r->n_points >= ABI_MAX_POINTS)
 		return -E2BIG;
 	r->points[r->n_points++] = (struct profile_point){.kind = kind, .name = xstrdup(name)};
 	return 0;
 }
 
-static int line_intervals(struct runner *r, const char *line, struct backend_interval *ret,
-			  size_t *ret_n)
-{
-	size_t n = 0;
-	int err = r->ops->intervals(r->backend, line, ret, &n);
-
-	if (err < 0)
-		return err;
-	if (n == 0)
-		return -ENOENT;
-	*ret_n = n < BACKEND_MAX_INTERVALS ? n : BACKEND_MAX_INTERVALS;
-	return 0;
-}
-
 /* A user writes "a.c:12" where the samples say "src/a.c:12": the records carry one spelling, unless
  * what was written stands for lines of several files. */
-static int select_fixed(struct runner *r, struct backend_interval *intervals, size_t *ret_n,
+static int select_fixed(struct runner *r, struct abi_interval *intervals, size_t *ret_n,
 			struct tally_line **ret)
 {
 	const char *name = NULL, *function = NULL;
-	size_t n;
-	int err;
+	int err = r->ops->intervals(r->backend, r->fixed_line, intervals, ret_n);
 
-	err = line_intervals(r, r->fixed_line, intervals, &n);
 	if (err < 0)
 		return err;
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < *ret_n; i++) {
 		const char *other = NULL, *other_function = NULL;
 
 		err = r->ops->name(r->backend, intervals[i].lo, &other, &other_function);
@@ -190,7 +174,6 @@ static int select_fixed(struct runner *r, struct backend_interval *intervals, si
 		if (!function)
 			function = other_function;
 	}
-	*ret_n = n;
 	*ret = tally_line_named(r->tally, name ? name : r->fixed_line, function);
 	return 0;
 }
@@ -224,7 +207,7 @@ static struct tally_line *draw(struct runner *r, uint64_t now)
 }
 
 /* -ENOENT: no sample in any line that still has code. */
-static int select_drawn(struct runner *r, uint64_t now, struct backend_interval *intervals,
+static int select_drawn(struct runner *r, uint64_t now, struct abi_interval *intervals,
 			size_t *ret_n, struct tally_line **ret)
 {
 	for (;;) {
@@ -233,7 +216,7 @@ static int select_drawn(struct runner *r, uint64_t now, struct backend_interval 
 		*ret = draw(r, now);
 		if (!*ret)
 			return -ENOENT;
-		err = line_intervals(r, (*ret)->name, intervals, ret_n);
+		err = r->ops->intervals(r->backend, (*ret)->name, intervals, ret_n);
 		if (err != -ENOENT)
 			return err;
 		tally_drop_recent(r->tally, *ret);
@@ -315,7 +298,7 @@ static int end_warm_up(struct runner *r)
  */
 static int try_begin(struct runner *r, uint64_t now)
 {
-	struct backend_interval intervals[BACKEND_MAX_INTERVALS];
+	struct abi_interval intervals[ABI_MAX_INTERVALS];
 	struct backend_setup setup = {.intervals = intervals};
 	struct tally_line *line;
 	int err;

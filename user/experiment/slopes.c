@@ -46,10 +46,10 @@ struct slopes {
 	bool barren;	    /* the last one has seen no visit that it can use */
 	uint64_t length_ns; /* of the next window */
 	size_t n_windows;
-	uint64_t begun_ns;		       /* 0: no window is open */
-	const char *lines[BACKEND_MAX_PLACES]; /* interned by the backend */
+	uint64_t begun_ns;		     /* 0: no window is open */
+	const char *lines[ABI_MAX_FOLLOWED]; /* interned by the backend */
 	size_t n_lines;
-	struct backend_place places[BACKEND_MAX_PLACE_INTERVALS];
+	struct abi_place places[ABI_MAX_PLACES];
 	size_t n_places;
 };
 
@@ -79,27 +79,25 @@ void slopes_free(struct slopes *s)
 
 static int by_place(const void *a, const void *b)
 {
-	const struct backend_place *x = a, *y = b;
+	const struct abi_place *x = a, *y = b;
 
-	return x->at.lo < y->at.lo ? -1 : x->at.lo > y->at.lo;
+	return x->lo < y->lo ? -1 : x->lo > y->lo;
 }
 
 /* The line's code gets the next place, unless there is no room for all of it. */
 static int add_line(struct slopes *s, const char *line)
 {
-	struct backend_interval at[BACKEND_MAX_INTERVALS];
-	size_t n = 0;
+	const unsigned int entry = ABI_ENTRY_FIRST + (unsigned int)s->n_lines;
+	struct abi_interval at[ABI_MAX_INTERVALS];
+	size_t n;
 	int r = s->ops->intervals(s->backend, line, at, &n);
 
-	if (r == -ENOENT || n == 0)
-		return 0;
 	if (r < 0)
-		return r;
-	n = n < BACKEND_MAX_INTERVALS ? n : BACKEND_MAX_INTERVALS;
-	if (n > BACKEND_MAX_PLACE_INTERVALS - s->n_places)
+		return r == -ENOENT ? 0 : r;
+	if (n > ABI_MAX_PLACES - s->n_places)
 		return 0;
 	for (size_t i = 0; i < n; i++)
-		s->places[s->n_places++] = (struct backend_place){at[i], s->n_lines};
+		s->places[s->n_places++] = (struct abi_place){at[i].lo, at[i].hi, entry, 0};
 	s->lines[s->n_lines++] = line;
 	return 0;
 }
@@ -107,12 +105,11 @@ static int add_line(struct slopes *s, const char *line)
 /* Where there are no samples yet, there is nothing to open. */
 static int open_window(struct slopes *s, uint64_t now, uint64_t *ret_due)
 {
-	struct tally_line *lines[BACKEND_MAX_PLACES];
+	struct tally_line *lines[ABI_MAX_FOLLOWED];
 	size_t n = tally_most(s->tally, s->time.waits & ~1U, lines, MOST_WAITS);
 	int r = 0;
 
-	n += tally_most(s->tally, 1, lines + n, BACKEND_MAX_PLACES - n);
-
+	n += tally_most(s->tally, 1, lines + n, ABI_MAX_FOLLOWED - n);
 	*ret_due = now + (n ? s->length_ns : WAIT_NS);
 	if (!n)
 		return 0;
@@ -218,7 +215,7 @@ static int close_point(const struct slopes *s, size_t i, const struct profile_po
 	int r = 0;
 
 	*ret_seen = 0;
-	for (unsigned int class = 0; r == 0 && class < (latency ? BACKEND_CLASSES : 1); class ++) {
+	for (unsigned int class = 0; r == 0 && class < (latency ? PROFILE_CLASSES : 1); class ++) {
 		struct backend_slopes b;
 
 		r = s->ops->slopes(s->backend, i, class, &b);

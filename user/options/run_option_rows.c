@@ -56,9 +56,9 @@ static int set_point(void *target, const struct option_row *row, const char *val
 	struct run_options *o = target;
 	int r;
 
-	if (o->n_points == BACKEND_MAX_POINTS)
+	if (o->n_points == ABI_MAX_POINTS)
 		return fail(e, E2BIG, "--%s '%s': allowed are at most %d points", row->name, value,
-			    BACKEND_MAX_POINTS);
+			    ABI_MAX_POINTS);
 	r = point_spec_parse(value, &spec, e);
 	if (r < 0)
 		return r;

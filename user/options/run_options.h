@@ -54,7 +54,7 @@ struct run_options {
 		*words; /* the whole command line, from the command's name on; borrowed from argv */
 	char *const *command;	   /* what to run: NULL-terminated, at least one word; borrowed from
 				      argv. Of attach and system: all words */
-	struct point_spec *points; /* owned; names are unique, at most BACKEND_MAX_POINTS */
+	struct point_spec *points; /* owned; names are unique, at most ABI_MAX_POINTS */
 	size_t n_points;
 	bool slopes_only;   /* nobody is paused: slopes and no experiments */
 	uint64_t window_ns; /* how long windows of slopes get; 0: as long as it takes */

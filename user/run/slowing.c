@@ -102,7 +102,7 @@ static void by_samples(struct run *r)
 /* Begins to measure as soon as something that has the line is there. */
 static void look(struct run *r, uint64_t now)
 {
-	struct backend_interval intervals[BACKEND_MAX_INTERVALS];
+	struct abi_interval intervals[ABI_MAX_INTERVALS];
 	struct backend_setup setup = {.intervals = intervals};
 	struct run_slowing *s = &r->slowing;
 	struct error e = {.text = ""};
@@ -111,8 +111,6 @@ static void look(struct run *r, uint64_t now)
 	if (session_backend.intervals(r->session, r->options.fixed_line, intervals,
 				      &setup.n_intervals) < 0)
 		return;
-	if (setup.n_intervals > BACKEND_MAX_INTERVALS)
-		setup.n_intervals = BACKEND_MAX_INTERVALS;
 	if (attach(r, &e) == 0 && session_backend.begin(r->session, &setup) == 0) {
 		s->state = SLOWING_MEASURES;
 		s->begun_ns = clock_monotonic_ns();

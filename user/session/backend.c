@@ -160,12 +160,10 @@ static int begin(void *b, const struct backend_setup *setup)
 	s->skel->bss->global.most =
 		setup->most_growth_ns ? a->begun_g + (int64_t)setup->most_growth_ns : 0;
 	a->n_intervals = setup->n_intervals;
+	memcpy(a->intervals, setup->intervals, setup->n_intervals * sizeof(*a->intervals));
 	a->for_cpu = 0;
-	for (size_t i = 0; i < setup->n_intervals; i++) {
-		a->intervals[i] =
-			(struct abi_interval){setup->intervals[i].lo, setup->intervals[i].hi};
+	for (size_t i = 0; i < setup->n_intervals; i++)
 		a->for_cpu |= setup->intervals[i].lo == ABI_CODE_WAITS(ABI_WAIT_CPU, 0);
-	}
 	slowing_begin(s, setup->slow, epoch);
 	s->begun_points = (struct backend_totals){0};
 	r = events_adaptable(s) ? points_read(&s->points, s->epoch, &s->begun_points) : 0;
@@ -325,17 +323,17 @@ static const char *inlined(void *b, uint64_t addr)
 	return code_map_inlined(s->points.code, addr);
 }
 
-static int intervals(void *b, const char *line, struct backend_interval *ret, size_t *ret_n)
+static int intervals(void *b, const char *line, struct abi_interval *ret, size_t *ret_n)
 {
 	struct session *s = b;
-	struct addr_range ranges[BACKEND_MAX_INTERVALS];
+	struct addr_range ranges[ABI_MAX_INTERVALS];
 	size_t n;
-	int r = code_map_intervals(s->points.code, line, ranges, BACKEND_MAX_INTERVALS, &n);
+	int r = code_map_intervals(s->points.code, line, ranges, ABI_MAX_INTERVALS, &n);
 
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < n; i++)
-		ret[i] = (struct backend_interval){ranges[i].lo, ranges[i].hi};
+		ret[i] = (struct abi_interval){ranges[i].lo, ranges[i].hi};
 	*ret_n = n;
 	return 0;
 }

@@ -134,7 +134,7 @@ struct session {
 	uint64_t window_ns;			  /* how long it was */
 	double intervals_own, intervals_ns; /* of all that were followed, and what was our own */
 	uint64_t run_ns_so_far, ticked_ns_so_far; /* of all windows */
-	uint64_t window_waits;			  /* a bit for each of its places that is a wait */
+	uint64_t window_waits;			  /* a bit for each entry that is a wait's */
 	double window_scale; /* what was executed in it, over what ticks stood for */
 	pthread_mutex_t
 		*procs_lock;	  /* of many processes' entries, shared with children; else NULL */
@@ -229,7 +229,7 @@ int totals_read(struct session *s, struct abi_totals *ret);
 /* slopes.c: after load; and the calls of experiment/backend.h. */
 int slopes_map(struct session *s, struct error *e);
 void slopes_unmap(struct session *s); /* not opened: allowed */
-int session_slopes_begin(void *session, const struct backend_place *places, size_t n);
+int session_slopes_begin(void *session, const struct abi_place *places, size_t n);
 int session_slopes_end(void *session);
 int session_slopes(void *session, size_t point, unsigned int class, struct backend_slopes *ret);
 

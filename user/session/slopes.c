@@ -17,10 +17,8 @@
 
 #define PLACES_SIZE (2 * ABI_MAX_PLACES * sizeof(struct abi_place))
 
-_Static_assert(BACKEND_MAX_PLACES == ABI_ENTRIES - ABI_ENTRY_FIRST, "an entry for each place");
-_Static_assert(BACKEND_MAX_PLACE_INTERVALS == ABI_MAX_PLACES, "room for their code");
 _Static_assert((int)WAIT_KINDS == (int)ABI_WAITS, "an entry for each kind of wait");
-_Static_assert(BACKEND_CLASSES == ABI_CLASSES, "sums for each class");
+_Static_assert(PROFILE_CLASSES == ABI_CLASSES, "sums for each class");
 
 int slopes_map(struct session *s, struct error *e)
 {
@@ -67,12 +65,11 @@ static uint32_t number_of(const struct session *s, const struct point *p)
 	return (uint32_t)(p - s->points.all);
 }
 
-int session_slopes_begin(void *session, const struct backend_place *places, size_t n)
+int session_slopes_begin(void *session, const struct abi_place *places, size_t n)
 {
 	struct session *s = session;
 	struct abi_slopes_control *c = &s->skel->bss->slopes_control;
 	uint64_t window = ++s->window;
-	struct abi_place *to;
 	int r;
 
 	if (!s->places)
@@ -80,16 +77,11 @@ int session_slopes_begin(void *session, const struct backend_place *places, size
 	if (n > ABI_MAX_PLACES)
 		return -E2BIG;
 	/* The half that no sample looks into: the last window had the other one. */
-	to = s->places + (window & 1 ? ABI_MAX_PLACES : 0);
+	memcpy(s->places + (window & 1 ? ABI_MAX_PLACES : 0), places, n * sizeof(*places));
 	s->window_waits = 0;
-	for (size_t i = 0; i < n; i++) {
-		to[i] = (struct abi_place){
-			.lo = places[i].at.lo,
-			.hi = places[i].at.hi,
-			.entry = (unsigned int)(ABI_ENTRY_FIRST + places[i].place)};
-		if (ABI_CODE_WAIT(places[i].at.lo))
-			s->window_waits |= 1ULL << places[i].place;
-	}
+	for (size_t i = 0; i < n; i++)
+		if (ABI_CODE_WAIT(places[i].lo))
+			s->window_waits |= 1ULL << places[i].entry;
 	c->n_places[window & 1] = (unsigned int)n;
 	points_update_sampled(&s->points);
 	events_in_step(s, true);
@@ -210,9 +202,12 @@ static void tell(struct session *s, const struct sums *x, bool intervals,
 	if (time > 0)
 		ret->wait_ns[ABI_WAIT_CPU] =
 			llround((double)ret->wait_ns[ABI_WAIT_CPU] * (1 - fmin(own / time, 1)));
-	for (size_t i = 0; i < BACKEND_MAX_PLACES; i++)
-		ret->place_ns[i] = llround((s->window_waits >> i & 1 ? 1 : scale) *
-					   entry_ns(s, x, ABI_ENTRY_FIRST + i, intervals));
+	for (size_t i = 0; i < ABI_MAX_FOLLOWED; i++) {
+		size_t entry = ABI_ENTRY_FIRST + i;
+
+		ret->place_ns[i] = llround((s->window_waits >> entry & 1 ? 1 : scale) *
+					   entry_ns(s, x, entry, intervals));
+	}
 }
 
 int session_slopes(void *session, size_t point, unsigned int class, struct backend_slopes *ret)
