@@ -75,7 +75,7 @@ struct account {
 static void experiment(struct driven *d, struct account *sum)
 {
 	struct backend_totals a, b;
-	struct backend_owed owed;
+	struct profile_experiment owed;
 	uint64_t cpu;
 
 	driven_begin(d, 0, &a);

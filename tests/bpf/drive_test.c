@@ -69,7 +69,7 @@ static void samples_name_the_hot_function(void **state)
 static void point_is_visited(struct driven *d)
 {
 	struct backend_totals a, b;
-	struct backend_owed owed;
+	struct profile_experiment owed;
 
 	driven_experiment(d, 0, &a, &b, &owed);
 	assert_true(b.points[0].visits > a.points[0].visits);
@@ -81,7 +81,7 @@ static void point_is_visited(struct driven *d)
 static void hold_books_balance(void **state)
 {
 	struct backend_totals a, b;
-	struct backend_owed owed;
+	struct profile_experiment owed;
 	struct driven d;
 
 	(void)state;
@@ -104,7 +104,7 @@ static void hold_books_balance(void **state)
 static void slowing_charges_nobody(void **state)
 {
 	struct backend_totals a, b;
-	struct backend_owed owed;
+	struct profile_experiment owed;
 	uint64_t hit, paid;
 	struct driven d;
 
@@ -158,7 +158,7 @@ static void slowing_by_probe(void **state)
 	struct session_slowed none, x, y, z;
 	struct point_site site = {0};
 	struct backend_totals a, b;
-	struct backend_owed owed;
+	struct profile_experiment owed;
 	struct elf_symbol sym;
 	struct error e = {.text = ""};
 	struct driven d;
@@ -239,7 +239,7 @@ static void exits_are_stamped_and_slots_released(void **state)
 static void a_hit_asks_only_what_is_in_scope(void **state)
 {
 	struct backend_totals a, b;
-	struct backend_owed owed;
+	struct profile_experiment owed;
 	struct driven d;
 	pid_t stranger;
 	void *books;

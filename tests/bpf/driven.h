@@ -177,7 +177,7 @@ static inline void driven_begin(struct driven *d, double speedup, struct backend
 }
 
 static inline void driven_end(struct driven *d, struct backend_totals *after,
-			      struct backend_owed *owed)
+			      struct profile_experiment *owed)
 {
 	assert_int_equal(session_backend.end(d->session), 0);
 	assert_int_equal(session_backend.snapshot(d->session, after), 0);
@@ -186,7 +186,7 @@ static inline void driven_end(struct driven *d, struct backend_totals *after,
 
 static inline void driven_experiment(struct driven *d, double speedup,
 				     struct backend_totals *before, struct backend_totals *after,
-				     struct backend_owed *owed)
+				     struct profile_experiment *owed)
 {
 	driven_begin(d, speedup, before);
 	(void)usleep(500000);
@@ -209,7 +209,7 @@ static inline uint64_t driven_cpu_ns(const struct driven *d)
 static inline void driven_books_balance(struct driven *d, bool paying)
 {
 	struct backend_totals a, b;
-	struct backend_owed owed;
+	struct profile_experiment owed;
 
 	driven_experiment(d, 0, &a, &b, &owed);
 	assert_int_equal(b.growth, a.growth);

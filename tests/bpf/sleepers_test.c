@@ -174,7 +174,7 @@ static struct abi_thread_record record_of(struct session *s, unsigned int tid)
 static void the_next_one_does_not_pay_for_a_sleeper(void **state)
 {
 	struct backend_totals a, b;
-	struct backend_owed owed;
+	struct profile_experiment owed;
 	struct abi_thread_record r;
 	uint32_t payments;
 	struct driven d;
@@ -205,7 +205,7 @@ static void the_next_one_does_not_pay_for_a_sleeper(void **state)
 static void a_running_sleeper_is_held(void **state)
 {
 	struct backend_totals a, b;
-	struct backend_owed owed;
+	struct profile_experiment owed;
 	uint32_t payments, cycles;
 	struct driven d;
 

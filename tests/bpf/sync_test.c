@@ -138,7 +138,7 @@ static void books_balance_without_the_scheduler(void **state)
 static void samples_stand_for_cpu_time(const char *disabled, double tolerance)
 {
 	struct backend_totals a, b;
-	struct backend_owed owed;
+	struct profile_experiment owed;
 	struct driven d;
 	uint64_t cpu;
 	double ratio;

@@ -98,7 +98,7 @@ static uint64_t waited(struct driven *d, unsigned int kind, const char *function
 static void a_sleep_earns(void **state)
 {
 	struct backend_totals a, b;
-	struct backend_owed owed;
+	struct profile_experiment owed;
 	struct driven d;
 	double slept, growth;
 
@@ -124,7 +124,7 @@ static void a_sleep_earns(void **state)
 static void only_the_selected_kind_earns(void **state)
 {
 	struct backend_totals a, b;
-	struct backend_owed owed;
+	struct profile_experiment owed;
 	struct driven d;
 
 	(void)state;
@@ -140,7 +140,7 @@ static void only_the_selected_kind_earns(void **state)
 static void a_wait_for_a_thread_does_not(void **state)
 {
 	struct backend_totals a, b;
-	struct backend_owed owed;
+	struct profile_experiment owed;
 	uint64_t ns = 0;
 	struct driven d;
 
@@ -172,7 +172,7 @@ static void two_on_one_cpu(void)
 static void a_wait_for_a_cpu_earns(void **state)
 {
 	struct backend_totals a, b;
-	struct backend_owed owed;
+	struct profile_experiment owed;
 	struct driven d;
 	double elapsed, growth;
 
@@ -212,7 +212,7 @@ static void sleeps_always(void)
 static void the_global_delay_is_bounded(void **state)
 {
 	struct backend_totals a, b;
-	struct backend_owed owed;
+	struct profile_experiment owed;
 	struct driven d;
 
 	(void)state;

@@ -10,7 +10,6 @@
 #define SEC 1000000000ULL
 
 static struct backend_totals begin, end;
-static const struct backend_owed no_debt;
 
 static int fresh(void **state)
 {
@@ -38,8 +37,8 @@ static struct profile_point latency(void)
 
 static void every_number_is_a_difference(void **state)
 {
-	const struct backend_owed owed = {.owed = 5, .ahead = 4, .threads = 6, .imbalance = -7};
-	struct profile_experiment x = {.speedup = 0.25};
+	struct profile_experiment x = {
+		.speedup = 0.25, .owed = 5, .ahead = 4, .threads = 6, .imbalance = -7};
 	char line[] = "a.c:1";
 
 	(void)state;
@@ -92,7 +91,7 @@ static void every_number_is_a_difference(void **state)
 		.held_asleep = 64,
 		.period_ns = 250,
 	};
-	books_experiment(&begin, &end, &owed, UINT64_MAX, &x);
+	books_experiment(&begin, &end, UINT64_MAX, &x);
 	assert_string_equal(x.selected, "a.c:1");
 	assert_true(x.speedup == 0.25);
 	assert_int_equal(x.elapsed, 2000);
@@ -157,13 +156,13 @@ static void the_program_s_end_cuts_the_clock_only(void **state)
 
 	(void)state;
 	end.growth = SEC / 5;
-	books_experiment(&begin, &end, &no_debt, 100 * SEC + SEC / 2, &x);
+	books_experiment(&begin, &end, 100 * SEC + SEC / 2, &x);
 	assert_int_equal(x.elapsed, SEC / 2);
 	assert_int_equal(x.growth, SEC / 5);
 	assert_int_equal(x.duration, SEC / 2 - SEC / 5);
-	books_experiment(&begin, &end, &no_debt, 200 * SEC, &x);
+	books_experiment(&begin, &end, 200 * SEC, &x);
 	assert_int_equal(x.elapsed, SEC);
-	books_experiment(&begin, &end, &no_debt, 99 * SEC, &x);
+	books_experiment(&begin, &end, 99 * SEC, &x);
 	assert_int_equal(x.elapsed, 0);
 	assert_int_equal(x.duration, 0);
 }
@@ -179,12 +178,12 @@ static void impossible_readings_do_not_wrap(void **state)
 	begin.credited = INT64_MIN;
 	end.credited = INT64_MAX;
 	end.outside_wait_ns = 5;
-	books_experiment(&begin, &end, &no_debt, UINT64_MAX, &x);
+	books_experiment(&begin, &end, UINT64_MAX, &x);
 	assert_int_equal(x.duration, 0);
 	assert_int_equal(x.hits, 0);
 	assert_true(x.foreign == 0);
 	end.busy_ns = 3;
-	books_experiment(&begin, &end, &no_debt, UINT64_MAX, &x);
+	books_experiment(&begin, &end, UINT64_MAX, &x);
 	assert_true(x.foreign == 1);
 }
 

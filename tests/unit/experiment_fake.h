@@ -185,14 +185,15 @@ static inline int fake_samples(void *b, struct backend_sample **ret, size_t *ret
 	return 0;
 }
 
-static inline int fake_owed(void *b, struct backend_owed *ret)
+static inline int fake_owed(void *b, struct profile_experiment *ret)
 {
 	struct fake *f = b;
 	int err = fake_call(f, 'o');
 
 	if (err < 0)
 		return err;
-	*ret = (struct backend_owed){.owed = 123, .threads = 2, .imbalance = 0};
+	ret->owed = 123;
+	ret->threads = 2;
 	return 0;
 }
 
@@ -227,8 +228,7 @@ static inline bool fake_matches(const char *written, const char *line)
 	return strcmp(written, line) == 0 || (slash && strcmp(written, slash + 1) == 0);
 }
 
-static inline int fake_intervals(void *b, const char *line, struct abi_interval *ret,
-				 size_t *ret_n)
+static inline int fake_intervals(void *b, const char *line, struct abi_interval *ret, size_t *ret_n)
 {
 	struct fake *f = b;
 	int err = fake_call(f, 'i');

@@ -57,15 +57,6 @@ struct backend_totals {
 	struct backend_point points[ABI_MAX_POINTS];
 };
 
-struct backend_owed {
-	uint64_t owed; /* sum over threads of G - local where positive, at the end of the experiment
-			*/
-	uint64_t ahead;	   /* ... of local - G where that is positive */
-	uint64_t threads;  /* seen in the experiment */
-	int64_t imbalance; /* largest |change of local - (earned + paid + credited + rq_credited)|
-			      of any thread, ns */
-};
-
 struct backend_sample {
 	uint64_t addr; /* a place in the code, as the backend numbers it */
 	uint64_t count;
@@ -106,8 +97,9 @@ struct backend_ops {
 	int (*rest)(void *b, bool rests);
 	/* Drains the samples counted since the last call. *ret is the caller's (free). */
 	int (*samples)(void *b, struct backend_sample **ret, size_t *ret_n);
-	/* Debts still open when end() was called, and the conservation check. Call after end(). */
-	int (*owed)(void *b, struct backend_owed *ret);
+	/* Debts still open when end() was called, and the conservation check: sets owed, ahead,
+	 * threads and imbalance of *ret. Call after end(). */
+	int (*owed)(void *b, struct profile_experiment *ret);
 	/* What point @index measured between begin() and end(). Call after end(). -ENODATA: it
 	 * counts only. The buckets are the caller's (free). NULL: no point measures. */
 	int (*latency)(void *b, size_t index, struct profile_latency *ret);

@@ -33,8 +33,7 @@ static uint64_t passed_ns(const struct backend_totals *from, const struct backen
 }
 
 void books_experiment(const struct backend_totals *begin, const struct backend_totals *end,
-		      const struct backend_owed *owed, uint64_t end_ns,
-		      struct profile_experiment *ret)
+		      uint64_t end_ns, struct profile_experiment *ret)
 {
 	/* G cannot grow after the program's end, so only the clock is cut there. */
 	ret->elapsed = passed_ns(begin, end, end_ns);
@@ -49,10 +48,6 @@ void books_experiment(const struct backend_totals *begin, const struct backend_t
 #undef SUM
 	ret->late = end->pause_latency_ns;
 	ret->period_ns = begin->period_ns;
-	ret->owed = owed->owed;
-	ret->threads = owed->threads;
-	ret->ahead = owed->ahead;
-	ret->imbalance = owed->imbalance;
 	ret->stolen =
 		share(since(end->stolen_ns, begin->stolen_ns), since(end->busy_ns, begin->busy_ns));
 	ret->throttled = share(since(end->quota_used_up, begin->quota_used_up),

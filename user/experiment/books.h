@@ -7,11 +7,10 @@
 
 /* @begin was read right after the backend's begin(), @end right after its end(); their clocks bound
  * the experiment. @end_ns is the program's end if that came before @end was read, else anything
- * later: the time after it is no part of the experiment. All numbers of *ret are set; its strings
- * and its speedup are left as they are. */
+ * later: the time after it is no part of the experiment. All numbers of *ret are set but what the
+ * backend's owed() sets; its strings and its speedup are left as they are. */
 void books_experiment(const struct backend_totals *begin, const struct backend_totals *end,
-		      const struct backend_owed *owed, uint64_t end_ns,
-		      struct profile_experiment *ret);
+		      uint64_t end_ns, struct profile_experiment *ret);
 
 /* The same for point number @index, of the kind and name that *ret already has. A point that one of
  * the readings does not know yet had no visits then. */

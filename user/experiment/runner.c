@@ -403,7 +403,6 @@ static int finish_experiment(struct runner *r, uint64_t end_ns, uint64_t least_n
 		.burst = bursts_wanted(&r->bursts) ? r->bursts.n + 1 : 0,
 	};
 	struct backend_totals end;
-	struct backend_owed owed;
 	int err;
 
 	/* No payment after the books' last reading: so end() first, and the clock of the reading is
@@ -414,10 +413,10 @@ static int finish_experiment(struct runner *r, uint64_t end_ns, uint64_t least_n
 	if (err >= 0)
 		err = r->ops->snapshot(r->backend, &end);
 	if (err >= 0)
-		err = r->ops->owed(r->backend, &owed);
+		err = r->ops->owed(r->backend, &x);
 	if (err < 0)
 		return err;
-	books_experiment(&r->begin, &end, &owed, end_ns, &x);
+	books_experiment(&r->begin, &end, end_ns, &x);
 	if (r->settled.time_ns)
 		books_settled(&r->settled, &end, end_ns, &x);
 	for (size_t i = 0; i < r->n_points; i++) {

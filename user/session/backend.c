@@ -250,7 +250,7 @@ static int samples(void *b, struct backend_sample **ret, size_t *ret_n)
 	return 0;
 }
 
-static void add_record(const struct abi_thread_record *r, struct backend_owed *sum)
+static void add_record(const struct abi_thread_record *r, struct profile_experiment *sum)
 {
 	int64_t gap = r->change - (r->hits + r->paid + r->credited + r->rq_credited);
 
@@ -265,16 +265,17 @@ static void add_record(const struct abi_thread_record *r, struct backend_owed *s
 		sum->imbalance = gap;
 }
 
-static int owed(void *b, struct backend_owed *ret)
+static int owed(void *b, struct profile_experiment *ret)
 {
 	struct session *s = b;
 	_cleanup_close_ int fd = bpf_iter_create(bpf_link__fd(s->iter));
 	struct abi_thread_record records[64];
-	struct backend_owed sum = {0};
 	size_t have = 0;
 
 	if (fd < 0)
 		return -errno;
+	ret->owed = ret->ahead = ret->threads = 0;
+	ret->imbalance = 0;
 	for (;;) {
 		ssize_t n = read(fd, (char *)records + have, sizeof(records) - have);
 
@@ -285,14 +286,12 @@ static int owed(void *b, struct backend_owed *ret)
 		have += (size_t)n;
 		if (n == 0 || have == sizeof(records)) {
 			for (size_t i = 0; i < have / sizeof(*records); i++)
-				add_record(&records[i], &sum);
+				add_record(&records[i], ret);
 			have = 0;
 		}
 		if (n == 0)
-			break;
+			return 0;
 	}
-	*ret = sum;
-	return 0;
 }
 
 static int latency(void *b, size_t i, struct profile_latency *ret)
