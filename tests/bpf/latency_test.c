@@ -144,9 +144,13 @@ static void end(struct driven *d, struct backend_totals *after)
 
 static uint64_t measured(struct driven *d, size_t index, struct profile_latency *ret)
 {
+	struct profile_latency *l = NULL;
 	uint64_t n = 0;
 
-	assert_int_equal(session_backend.latency(d->session, index, ret), 0);
+	assert_int_equal(session_backend.latency(d->session, index, &l), 0);
+	assert_non_null(l);
+	*ret = *l;
+	free(l);
 	for (size_t i = 0; i < ret->n_buckets; i++) {
 		assert_true(ret->buckets[i].bucket < HISTOGRAM_BUCKETS &&
 			    ret->buckets[i].count > 0);
@@ -352,23 +356,25 @@ static void handed_over(struct driven *d, double speedup, unsigned int ms, doubl
 			double *ret_buckets)
 {
 	struct backend_totals a, b;
-	struct profile_latency l;
+	struct profile_latency *l = NULL;
 	uint64_t n = 0;
 
 	begin(d, speedup, &a);
 	(void)usleep(1000 * ms);
 	end(d, &b);
 	assert_int_equal(session_backend.latency(d->session, 1, &l), 0);
+	assert_non_null(l);
 	*ret_buckets = 0;
-	for (size_t i = 0; i < l.n_buckets; i++) {
-		n += l.buckets[i].count;
-		*ret_buckets += (double)l.buckets[i].count *
-				((double)histogram_low(l.buckets[i].bucket) +
-				 (double)histogram_width(l.buckets[i].bucket) / 2);
+	for (size_t i = 0; i < l->n_buckets; i++) {
+		n += l->buckets[i].count;
+		*ret_buckets += (double)l->buckets[i].count *
+				((double)histogram_low(l->buckets[i].bucket) +
+				 (double)histogram_width(l->buckets[i].bucket) / 2);
 	}
-	free(l.buckets);
 	assert_true(n > 0);
-	*ret_sum = (double)l.sum_ns / (double)n;
+	*ret_sum = (double)l->sum_ns / (double)n;
+	free(l->buckets);
+	free(l);
 	*ret_buckets /= (double)n;
 }
 

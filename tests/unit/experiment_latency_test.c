@@ -17,27 +17,31 @@ static int answer;	 /* what the backend says */
 static uint64_t counted; /* it measures 1, 2, 3... intervals */
 static size_t sunk;
 
-static int measure(void *b, size_t index, struct profile_latency *ret)
+static int measure(void *b, size_t index, struct profile_latency **ret)
 {
+	struct profile_latency *l;
+
 	assert_ptr_equal(b, &fake);
 	if (answer < 0)
 		return answer;
 	if (index != 1)
-		return -ENODATA;
+		return 0;
 	/* Not while the experiment runs. */
 	assert_false(fake.running);
-	*ret = (struct profile_latency){.sum_ns = -5,
-					.unmatched = 1,
-					.unended = 2,
-					.crossed = 3,
-					.lost = 4,
-					.in_flight_begin = 6,
-					.in_flight_end = 7,
-					.buckets = calloc(2, sizeof(*ret->buckets)),
-					.n_buckets = 2};
-	assert_non_null(ret->buckets);
-	ret->buckets[0] = (struct profile_bucket){10, ++counted};
-	ret->buckets[1] = (struct profile_bucket){1000, 9};
+	*ret = l = calloc(1, sizeof(*l));
+	assert_non_null(l);
+	*l = (struct profile_latency){.sum_ns = -5,
+				      .unmatched = 1,
+				      .unended = 2,
+				      .crossed = 3,
+				      .lost = 4,
+				      .in_flight_begin = 6,
+				      .in_flight_end = 7,
+				      .buckets = calloc(2, sizeof(*l->buckets)),
+				      .n_buckets = 2};
+	assert_non_null(l->buckets);
+	l->buckets[0] = (struct profile_bucket){10, ++counted};
+	l->buckets[1] = (struct profile_bucket){1000, 9};
 	return 0;
 }
 

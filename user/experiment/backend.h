@@ -100,9 +100,10 @@ struct backend_ops {
 	/* Debts still open when end() was called, and the conservation check: sets owed, ahead,
 	 * threads and imbalance of *ret. Call after end(). */
 	int (*owed)(void *b, struct profile_experiment *ret);
-	/* What point @index measured between begin() and end(). Call after end(). -ENODATA: it
-	 * counts only. The buckets are the caller's (free). NULL: no point measures. */
-	int (*latency)(void *b, size_t index, struct profile_latency *ret);
+	/* What point @index measured between begin() and end(), the caller's
+	 * (profile_latency_free); *ret is left alone where it counts only. Call after end(). NULL:
+	 * no point measures. */
+	int (*latency)(void *b, size_t index, struct profile_latency **ret);
 
 	/* Optional: opens a window in which slopes are measured (bpf/slopes.h), or closes it.
 	 * @places, at most ABI_MAX_PLACES, are in the order of their intervals, which do not

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "experiment/books.h"
 
-#include "base/memory.h"
-
-#include <errno.h>
-#include <stdlib.h>
-
 /* Counters that a program can reach may run backwards: none since then, not 2^64. */
 static uint64_t since(uint64_t end, uint64_t begin)
 {
@@ -133,18 +128,11 @@ void books_settled_point(const struct backend_totals *settled, const struct back
 int books_latency(const struct backend_ops *ops, void *backend, size_t index,
 		  struct profile_point *ret)
 {
-	struct profile_latency measured;
-	int r;
-
 	profile_latency_free(ret->latency);
 	ret->latency = NULL;
-	if (ret->kind != PROFILE_LATENCY || !ops->latency)
-		return 0;
-	r = ops->latency(backend, index, &measured);
-	if (r < 0)
-		return r == -ENODATA ? 0 : r;
-	ret->latency = xmemdup(&measured, 1, sizeof(measured));
-	return 0;
+	return ret->kind == PROFILE_LATENCY && ops->latency
+		       ? ops->latency(backend, index, &ret->latency)
+		       : 0;
 }
 
 uint64_t books_visits(const struct profile_point *p)

@@ -119,7 +119,7 @@ int points_latency_begin(struct points *ps)
 }
 
 /* What was counted between two readings. */
-static struct profile_latency difference(const struct abi_latency *a, const struct abi_latency *b)
+static struct profile_latency *difference(const struct abi_latency *a, const struct abi_latency *b)
 {
 	struct profile_latency d = {
 		.sum_ns = (int64_t)((uint64_t)b->sum - (uint64_t)a->sum),
@@ -139,17 +139,17 @@ static struct profile_latency difference(const struct abi_latency *a, const stru
 		if (b->buckets[i] != a->buckets[i])
 			d.buckets[d.n_buckets++] = (struct profile_bucket){
 				i, (uint32_t)(b->buckets[i] - a->buckets[i])};
-	return d;
+	return xmemdup(&d, 1, sizeof(d));
 }
 
-int points_latency(struct points *ps, size_t i, struct profile_latency *ret)
+int points_latency(struct points *ps, size_t i, struct profile_latency **ret)
 {
 	const struct point *p = points_shown(ps, i);
 	struct abi_latency now;
 	int r;
 
 	if (!p || !p->pair)
-		return -ENODATA;
+		return 0;
 	r = read_latency(ps, p->pair - 1, &now);
 	if (r == 0)
 		*ret = difference(&ps->latencies->begin[p->pair - 1], &now);

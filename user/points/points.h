@@ -184,7 +184,7 @@ int points_read(struct points *ps, uint64_t epoch, struct backend_totals *ret);
 /* latency.c. points_latency_begin reads where an experiment begins; points_latency is what was
  * counted since, as the call of backend.h. */
 int points_latency_begin(struct points *ps);
-int points_latency(struct points *ps, size_t i, struct profile_latency *ret);
+int points_latency(struct points *ps, size_t i, struct profile_latency **ret);
 /* Around a window of slopes: the first tells BPF how long the intervals of each class are, by the
  * windows before; the second takes in those of this one. Negative errno. */
 int points_window_begin(struct points *ps);

@@ -294,7 +294,7 @@ static int owed(void *b, struct profile_experiment *ret)
 	}
 }
 
-static int latency(void *b, size_t i, struct profile_latency *ret)
+static int latency(void *b, size_t i, struct profile_latency **ret)
 {
 	struct session *s = b;
 
