@@ -186,7 +186,7 @@ static void one_cell_can_be_run_alone(void **state)
 	drive(r, 60000 * MSEC);
 	runner_get_status(r, &status);
 	assert_int_equal(status.experiments, run.n);
-	assert_int_equal(status.lines, 1);
+	assert_int_equal(status.sums.tried, 1);
 	assert_string_equal(status.selected, LINE_A);
 	assert_true(status.speedup == 0.5);
 	runner_free(r);
@@ -235,7 +235,7 @@ static void a_name_of_several_lines_is_kept_as_written(void **state)
 	assert_string_equal(run.selected, "either");
 	assert_null(run.function);
 	/* The samples still have their own lines. */
-	runner_samples(r, &list, &n);
+	tally_list(runner_tally(r), &list, &n);
 	assert_int_equal(n, 3);
 	assert_string_equal(list[0].location, LINE_B);
 	free(list);

@@ -47,7 +47,7 @@ static void samples_are_summed_by_line(void **state)
 	(void)state;
 	drain(samples, 4);
 	drain(samples, 1);
-	tally_get_sums(tally, &sums);
+	sums = tally_get_sums(tally);
 	assert_int_equal(sums.samples, 24);
 	assert_int_equal(sums.recent, 24);
 	assert_int_equal(sums.without_line, 0);
@@ -106,7 +106,7 @@ static void a_chain_counts_once_for_each_line(void **state)
 	drain(chains, 4);
 	drain(others, 4);
 	drain(chains + 3, 1); /* nothing of the last call's goes on */
-	tally_get_sums(tally, &sums);
+	sums = tally_get_sums(tally);
 	assert_int_equal(sums.samples, 3 + 4 + 2 + 1 + 3);
 	assert_int_equal(sums.without_line, 2); /* of the last group the end did not come */
 	assert_int_equal(sums.recent, 3 * 3 + 4 + 3);
@@ -159,7 +159,7 @@ static void lines_that_inlined_it_count(void **state)
 	ops.callers = callers_of;
 	tally = tally_new(&ops, &fake);
 	drain(samples, 3);
-	tally_get_sums(tally, &sums);
+	sums = tally_get_sums(tally);
 	assert_int_equal(sums.samples, 8);
 	assert_int_equal(sums.without_line, 0);
 	assert_int_equal(sums.recent, 24);
@@ -226,11 +226,11 @@ static void addresses_without_a_line_are_told_apart(void **state)
 
 	(void)state;
 	drain(&nowhere, 1);
-	tally_get_sums(tally, &sums);
+	sums = tally_get_sums(tally);
 	assert_int_equal(sums.without_line, 7);
 	assert_false(sums.no_debug_info);
 	drain(&bare, 1);
-	tally_get_sums(tally, &sums);
+	sums = tally_get_sums(tally);
 	assert_int_equal(sums.without_line, 9);
 	assert_int_equal(sums.samples, 9);
 	assert_int_equal(sums.recent, 0);
@@ -255,15 +255,15 @@ static void recent_samples_are_numbered(void **state)
 	assert_string_equal(line->name, LINE_C);
 	tally_drop_recent(tally, tally_nth_recent(tally, false, 0));
 	assert_ptr_equal(tally_nth_recent(tally, false, 0), line);
-	tally_get_sums(tally, &sums);
+	sums = tally_get_sums(tally);
 	assert_int_equal(sums.recent, 1);
 	tally_forget_recent(tally);
-	tally_get_sums(tally, &sums);
+	sums = tally_get_sums(tally);
 	assert_int_equal(sums.recent, 0);
 	assert_int_equal(line->total, 1);
 	tally_mark_tried(tally, line);
 	tally_mark_tried(tally, line);
-	tally_get_sums(tally, &sums);
+	sums = tally_get_sums(tally);
 	assert_int_equal(sums.tried, 1);
 }
 
@@ -282,7 +282,7 @@ static void waits_are_drawn_by_time(void **state)
 
 	(void)state;
 	drain(samples, 2);
-	tally_get_sums(tally, &sums);
+	sums = tally_get_sums(tally);
 	assert_int_equal(sums.samples, 2);
 	assert_int_equal(sums.recent, 2);
 	assert_int_equal(sums.without_line, 0);
@@ -341,7 +341,7 @@ static void counts_do_not_wrap(void **state)
 	(void)state;
 	drain(many, 2);
 	drain(many, 2);
-	tally_get_sums(tally, &sums);
+	sums = tally_get_sums(tally);
 	assert_true(sums.samples == UINT64_MAX);
 	assert_true(sums.recent == UINT64_MAX);
 	assert_non_null(tally_nth_recent(tally, false, UINT64_MAX));
@@ -366,7 +366,7 @@ static void the_cache_has_a_bound(void **state)
 	s.addr = 0x10000;
 	drain(&s, 1);
 	assert_int_equal(fake.names, (1 << 18) + 2);
-	tally_get_sums(tally, &sums);
+	sums = tally_get_sums(tally);
 	assert_int_equal(sums.recent, (1 << 18) + 3);
 }
 

@@ -6,12 +6,10 @@
 #include "experiment/books.h"
 #include "experiment/bursts.h"
 #include "experiment/plan.h"
-#include "experiment/tally.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* How often to look for a first sample, or for the object that has the fixed line. */
 #define WAIT_NS (20 * NSEC_PER_MSEC)
@@ -28,7 +26,7 @@
 enum state { WAITING, EXPERIMENT, OVER };
 
 struct runner {
-	struct runner_options o; /* its pointers are replaced by our copies or NULL */
+	struct runner_options o;
 	const struct backend_ops *ops;
 	void *backend;
 	runner_sink sink;
@@ -36,8 +34,6 @@ struct runner {
 	struct plan plan;
 	struct tally *tally;
 	struct slopes *slopes; /* NULL: none are measured */
-	double *grid;
-	char *fixed_line;
 	struct profile_point
 		points[ABI_MAX_POINTS]; /* names and kinds; numbers of the last experiment */
 	size_t n_points;
@@ -71,31 +67,21 @@ static uint64_t later(uint64_t t, uint64_t ns)
 	return __builtin_add_overflow(t, ns, &sum) ? UINT64_MAX : sum;
 }
 
-static int copy_options(struct runner *r, const struct runner_options *o)
+static int take_options(struct runner *r, const struct runner_options *o)
 {
-	int ret;
+	int ret = 0;
 
 	if (o->experiment_ns == 0)
 		return -EINVAL;
 	r->o = *o;
-	r->o.fixed_line = NULL;
-	r->o.grid = NULL;
-	r->o.point_names = NULL;
-	r->o.point_kinds = NULL;
 	if (r->o.max_experiment_ns < o->experiment_ns)
 		r->o.max_experiment_ns = o->experiment_ns;
 	r->visits_per_s = o->visits_per_s;
-	r->grid = xmemdup(o->grid, o->n_grid, sizeof(*r->grid));
-	if (o->fixed_line)
-		r->fixed_line = xstrdup(o->fixed_line);
 	if (o->whole_run)
 		return runner_add_point(r, "end-to-end", PROFILE_THROUGHPUT);
-	for (size_t i = 0; i < o->n_points; i++) {
+	for (size_t i = 0; ret == 0 && i < o->n_points; i++)
 		ret = runner_add_point(r, o->point_names[i], o->point_kinds[i]);
-		if (ret < 0)
-			return ret;
-	}
-	return 0;
+	return ret;
 }
 
 int runner_new(const struct runner_options *o, const struct backend_ops *ops, void *backend,
@@ -110,9 +96,9 @@ int runner_new(const struct runner_options *o, const struct backend_ops *ops, vo
 	r->sink_arg = sink_arg;
 	bursts_init(&r->bursts, o->duty, o->most_slowdown, o->zero_share, o->seed ^ 0x64757479);
 	r->tally = tally_new(ops, backend);
-	err = copy_options(r, o);
+	err = take_options(r, o);
 	if (err >= 0)
-		err = plan_init(&r->plan, o->seed, o->fixed_speedup, o->zero_share, r->grid,
+		err = plan_init(&r->plan, o->seed, o->fixed_speedup, o->zero_share, o->grid,
 				o->n_grid, o->n_slow);
 	if (err >= 0 && o->slopes)
 		err = slopes_new(ops, backend, o->slopes, sink_arg, r->tally, &o->slopes_time,
@@ -137,8 +123,6 @@ void runner_free(struct runner *r)
 		profile_latency_free(r->points[i].latency);
 	}
 	plan_free(&r->plan);
-	free(r->grid);
-	free(r->fixed_line);
 	free(r);
 }
 
@@ -156,7 +140,7 @@ static int select_fixed(struct runner *r, struct abi_interval *intervals, size_t
 			struct tally_line **ret)
 {
 	const char *name = NULL, *function = NULL;
-	int err = r->ops->intervals(r->backend, r->fixed_line, intervals, ret_n);
+	int err = r->ops->intervals(r->backend, r->o.fixed_line, intervals, ret_n);
 
 	if (err < 0)
 		return err;
@@ -174,7 +158,7 @@ static int select_fixed(struct runner *r, struct abi_interval *intervals, size_t
 		if (!function)
 			function = other_function;
 	}
-	*ret = tally_line_named(r->tally, name ? name : r->fixed_line, function);
+	*ret = tally_line_named(r->tally, name ? name : r->o.fixed_line, function);
 	return 0;
 }
 
@@ -192,10 +176,8 @@ static struct tally_line *draw(struct runner *r, uint64_t now)
 	};
 	uint64_t executed, waiting = tally_waiting(r->tally, &w, &executed), recent;
 	bool by_gain = r->slopes && plan_sample(&r->plan, BY_GAIN) > 0;
-	struct tally_sums sums;
 
-	tally_get_sums(r->tally, &sums);
-	recent = r->o.what && !(r->o.what & 1) ? 0 : sums.recent;
+	recent = r->o.what && !(r->o.what & 1) ? 0 : tally_get_sums(r->tally).recent;
 	if (recent && waiting &&
 	    plan_sample(&r->plan, waiting + (executed > waiting ? executed : waiting)) < waiting)
 		recent = 0;
@@ -308,7 +290,7 @@ static int try_begin(struct runner *r, uint64_t now)
 	err = tally_drain(r->tally);
 	if (err < 0)
 		return err;
-	err = r->fixed_line ? select_fixed(r, intervals, &setup.n_intervals, &line)
+	err = r->o.fixed_line ? select_fixed(r, intervals, &setup.n_intervals, &line)
 			    : select_drawn(r, now, intervals, &setup.n_intervals, &line);
 	if (err == -ENOENT) {
 		r->due = later(now, WAIT_NS);
@@ -533,17 +515,11 @@ bool runner_drop(struct runner *r, uint64_t now)
 
 void runner_get_status(const struct runner *r, struct runner_status *ret)
 {
-	struct tally_sums sums;
-
-	tally_get_sums(r->tally, &sums);
 	*ret = (struct runner_status){
 		.experiments = r->experiments,
 		.bounded = r->bounded,
 		.rested_ns = r->bursts.rested_ns,
-		.lines = sums.tried,
-		.samples_in_scope = sums.samples,
-		.samples_without_line = sums.without_line,
-		.no_debug_info = sums.no_debug_info,
+		.sums = tally_get_sums(r->tally),
 		.visits_per_s = r->visits_per_s,
 	};
 	if (r->state == EXPERIMENT) {
@@ -553,12 +529,7 @@ void runner_get_status(const struct runner *r, struct runner_status *ret)
 	}
 }
 
-void runner_samples(const struct runner *r, struct profile_samples **ret, size_t *ret_n)
+struct tally *runner_tally(const struct runner *r)
 {
-	tally_list(r->tally, ret, ret_n);
-}
-
-void runner_places(const struct runner *r, struct backend_sample **ret, size_t *ret_n)
-{
-	tally_places(r->tally, ret, ret_n);
+	return r->tally;
 }

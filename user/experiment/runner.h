@@ -5,6 +5,7 @@
 
 #include "experiment/backend.h"
 #include "experiment/slopes.h"
+#include "experiment/tally.h"
 #include "profile/profile.h"
 
 struct runner;
@@ -58,6 +59,7 @@ struct runner_options {
 typedef int (*runner_sink)(void *arg, const struct profile_experiment *x,
 			   const struct profile_point *points, size_t n_points);
 
+/* The line and the grid of @o must outlive the runner. */
 int runner_new(const struct runner_options *o, const struct backend_ops *ops, void *backend,
 	       runner_sink sink, void *sink_arg, struct runner **ret);
 void runner_free(
@@ -82,13 +84,11 @@ bool runner_drop(struct runner *r, uint64_t now);
 
 /* For status lines and the log at the end. */
 struct runner_status {
-	size_t experiments, lines;
+	size_t experiments;
+	struct tally_sums sums;
 	uint64_t rested_ns; /* between bursts, when nothing was sampled */
 	size_t bounded; /* experiments that ended since the global delay had grown as far as it may;
 			   they are not recorded */
-	uint64_t samples_in_scope; /* drained so far */
-	uint64_t samples_without_line;
-	bool no_debug_info;   /* some sample fell into an object without it */
 	double visits_per_s;  /* of the point that is visited least; 0: not known, or lengths do not
 				 hang on it */
 	const char *selected; /* of the experiment under way, or NULL */
@@ -96,8 +96,5 @@ struct runner_status {
 	bool slows; /* ... by which the line is slowed instead */
 };
 void runner_get_status(const struct runner *r, struct runner_status *ret);
-/* Samples per line since the start, largest first; locations point into the backend's interned
- * names. The array is the caller's. */
-void runner_samples(const struct runner *r, struct profile_samples **ret, size_t *ret_n);
-/* See tally_places. */
-void runner_places(const struct runner *r, struct backend_sample **ret, size_t *ret_n);
+/* The samples so far. */
+struct tally *runner_tally(const struct runner *r);

@@ -420,9 +420,9 @@ void tally_forget_recent(struct tally *t)
 	t->sums.recent = 0;
 }
 
-void tally_get_sums(const struct tally *t, struct tally_sums *ret)
+struct tally_sums tally_get_sums(const struct tally *t)
 {
-	*ret = t->sums;
+	return t->sums;
 }
 
 static int larger_first(const void *pa, const void *pb)

@@ -81,7 +81,7 @@ void tally_mark_tried(struct tally *t, struct tally_line *l);
 void tally_drop_recent(struct tally *t, struct tally_line *l);
 /* The next draw is over the samples from here on. */
 void tally_forget_recent(struct tally *t);
-void tally_get_sums(const struct tally *t, struct tally_sums *ret);
+struct tally_sums tally_get_sums(const struct tally *t);
 /* Samples of execution per place since the start, where threads were and not what called it, by
  * place; *ret is the caller's (free), NULL when there are none. Not of places that were forgotten
  * for others. */

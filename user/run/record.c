@@ -239,7 +239,7 @@ void run_take_samples(struct run *r)
 	_cleanup_free_ struct profile_samples *samples = NULL;
 	size_t n = 0;
 
-	runner_samples(r->runner, &samples, &n);
+	tally_list(runner_tally(r->runner), &samples, &n);
 	profile_set_samples(&r->profile, samples, n);
 	take_time(r);
 }
@@ -267,7 +267,7 @@ static void take_addresses(struct run *r)
 	_cleanup_free_ struct profile_place *places = NULL;
 	size_t n = 0, used = 0, object = 0, next;
 
-	runner_places(r->runner, &all, &n);
+	tally_places(runner_tally(r->runner), &all, &n);
 	profile_clear_addresses(&r->profile);
 	places = xcalloc(n, sizeof(*places));
 	for (size_t i = 0; i < n; i++) {
@@ -297,8 +297,8 @@ void run_write_log(struct run *r)
 		run_keep_trial(r, true);
 	runner_get_status(r->runner, &status);
 	run_take_machine(r, &t);
-	t.samples = r->profile.sampled = status.samples_in_scope - status.samples_without_line;
-	t.unattributed = r->profile.unattributed = status.samples_without_line + outside.all;
+	t.samples = r->profile.sampled = status.sums.samples - status.sums.without_line;
+	t.unattributed = r->profile.unattributed = status.sums.without_line + outside.all;
 	t.too_deep = r->profile.too_deep = outside.too_deep;
 	t.cut_short = r->profile.cut_short = outside.cut;
 	/* It is not worth the profile. */

@@ -177,7 +177,7 @@ void run_show_status(struct run *r, struct status *status, uint64_t now)
 	}
 	runner_get_status(r->runner, &s);
 	f.experiments = s.experiments;
-	f.lines = s.lines;
+	f.lines = s.sums.tried;
 	f.selected = s.selected;
 	f.speedup = s.speedup;
 	f.slows = s.slows;
