@@ -229,7 +229,7 @@ static void exits_are_stamped_and_slots_released(void **state)
 	REQUIRE_BPF();
 	start(&d, ABI_PAY_NONE, NULL);
 	(void)usleep(100000);
-	assert_true(session_exit_ns(d.session) > 0);
+	assert_true(session_control(d.session)->exit_ns > 0);
 	driven_no_complaint(&d);
 	driven_stop(&d);
 }

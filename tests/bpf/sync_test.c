@@ -115,7 +115,7 @@ static void hold_books_balance(void **state)
 	REQUIRE_FEATURE("task_work", "BPF task work");
 	start(&d, ABI_PAY_HOLD, NULL, hand_over, true);
 	driven_books_balance(&d, true);
-	assert_true(session_exit_ns(d.session) > 0);
+	assert_true(session_control(d.session)->exit_ns > 0);
 	driven_no_complaint(&d);
 	driven_stop(&d);
 }

@@ -175,6 +175,14 @@ static uint64_t named(struct session *s, const char *function, uint64_t *ret_all
 	return in;
 }
 
+static uint64_t samples_outside(struct session *s)
+{
+	struct abi_totals t;
+
+	assert_int_equal(session_totals(s, &t), 0);
+	return t.samples_outside;
+}
+
 static void attributes(void (*work)(void), const char *function)
 {
 	struct session_options o = {
@@ -213,9 +221,9 @@ static void attributes(void (*work)(void), const char *function)
 		    (changed && session_set_code(s, code, &e) < 0))
 			fail_msg("%s", e.text);
 	}
-	before = session_samples_outside(s).all;
+	before = samples_outside(s);
 	(void)usleep(400000);
-	outside = session_samples_outside(s).all - before;
+	outside = samples_outside(s) - before;
 	in = named(s, function, &all);
 	words_of_it = session_counters(s);
 	print_message("%s: %llu of %llu samples, %llu outside\n", function, (unsigned long long)in,

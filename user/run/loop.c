@@ -433,7 +433,7 @@ int run_loop(struct run *r, struct error *e)
 		return err;
 	/* The last experiment ends when the last thread did, not when we hear of it. */
 	if (!r->stopped || r->target)
-		r->end_ns = session_exit_ns(r->session);
+		r->end_ns = session_control(r->session)->exit_ns;
 	if (!r->end_ns)
 		r->end_ns = clock_monotonic_ns();
 	(void)add_new_points(r);

@@ -185,6 +185,7 @@ int run_print_report(struct run *r)
 	_cleanup_free_ char *program = program_of_wrapper(r), *stripped = stripped_files(r);
 	const char *silent[ABI_MAX_POINTS], *without = NULL;
 	bool by_function = code_map_by_function(r->code);
+	struct abi_totals totals = {0};
 	struct runner_status s;
 	struct error e = {0};
 	_cleanup_(analysis_free) struct analysis a = {0};
@@ -195,6 +196,7 @@ int run_print_report(struct run *r)
 		return 0;
 	analyse(&r->profile, r->options.seed, &a);
 	runner_get_status(r->runner, &s);
+	(void)session_totals(r->session, &totals);
 	(void)code_map_without_names(r->code, &without, &by_function);
 	struct report_hints h = {
 		.silent_points = silent,
@@ -202,7 +204,7 @@ int run_print_report(struct run *r)
 		.no_debug_info = s.sums.no_debug_info ? without : NULL,
 		.by_function = by_function,
 		.samples_in_scope = s.sums.samples,
-		.samples_out_of_scope = session_samples_outside(r->session).all,
+		.samples_out_of_scope = totals.samples_outside,
 		.samples_without_line = s.sums.without_line,
 		.run_s = (double)r->profile.runtime_ns / (double)NSEC_PER_SEC,
 		.proposals = (const char *const *)proposed.all,

@@ -70,6 +70,7 @@ static char *build_of(const struct run *r)
 
 int run_write_startup(struct run *r, struct error *e)
 {
+	const struct abi_control *control = session_control(r->session);
 	struct utsname u;
 	struct profile_startup *s;
 	int err;
@@ -96,9 +97,10 @@ int run_write_startup(struct run *r, struct error *e)
 		.attribution = xstrdup(run_attribution_name(r->options.attribution)),
 		.seed = r->options.seed,
 		.period_ns = session_period_ns(r->session),
+		.pay_overhead_ns = (uint64_t)control->pay.ns,
+		.hit_overhead_ns = (uint64_t)control->hit.ns,
+		.tick_overhead_ns = (uint64_t)control->tick_ns,
 	};
-	session_overheads(r->session, &s->pay_overhead_ns, &s->hit_overhead_ns,
-			  &s->tick_overhead_ns);
 	r->profile.runs = s;
 	r->profile.n_runs = 1;
 	if (!r->writer)
@@ -287,10 +289,11 @@ static void take_addresses(struct run *r)
 
 void run_write_log(struct run *r)
 {
-	struct session_outside outside = session_samples_outside(r->session);
+	struct abi_totals totals = {0};
 	struct runner_status status;
 	struct profile_runtime t;
 
+	(void)session_totals(r->session, &totals);
 	run_take_samples(r);
 	take_addresses(r);
 	if (r->injection.mode == RUN_INJECT_TRIAL)
@@ -298,9 +301,9 @@ void run_write_log(struct run *r)
 	runner_get_status(r->runner, &status);
 	run_take_machine(r, &t);
 	t.samples = r->profile.sampled = status.sums.samples - status.sums.without_line;
-	t.unattributed = r->profile.unattributed = status.sums.without_line + outside.all;
-	t.too_deep = r->profile.too_deep = outside.too_deep;
-	t.cut_short = r->profile.cut_short = outside.cut;
+	t.unattributed = r->profile.unattributed = status.sums.without_line + totals.samples_outside;
+	t.too_deep = r->profile.too_deep = totals.samples_too_deep;
+	t.cut_short = r->profile.cut_short = totals.samples_cut;
 	/* It is not worth the profile. */
 	if (r->options.report.with_source)
 		profile_take_sources(&r->profile, opener_open, file_rights_reader());

@@ -49,7 +49,7 @@ static int snapshot(void *b, struct backend_totals *ret)
 	struct session *s = b;
 	uint64_t stolen = stolen_ns(s), quota_periods, quota_used_up;
 	struct abi_totals t;
-	int r = totals_read(s, &t);
+	int r = session_totals(s, &t);
 
 	if (r < 0)
 		return r;
@@ -81,7 +81,7 @@ static void adapt(struct session *s)
 	struct abi_totals t;
 
 	if (!events_adaptable(s) || points_read(&s->points, s->epoch, &now) < 0 ||
-	    totals_read(s, &t) < 0)
+	    session_totals(s, &t) < 0)
 		return;
 	x = (struct rate_seen){
 		.ns = clock_monotonic_ns() - s->begin_ns,
@@ -147,7 +147,7 @@ static int begin(void *b, const struct backend_setup *setup)
 	own_cost_end(s);
 	events_in_step(s, false);
 	quotas_follow(s);
-	r = totals_read(s, &s->begun);
+	r = session_totals(s, &s->begun);
 	if (r < 0)
 		return r;
 	a->speedup_q16 = (unsigned long long)(setup->speedup * 65536 + 0.5);

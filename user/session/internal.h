@@ -223,9 +223,6 @@ void processes_allow_signals(struct session *s, pid_t pid,
 /* The controller itself, while it calibrates. */
 void processes_calibrate(struct session *s, bool begins);
 
-/* totals.c */
-int totals_read(struct session *s, struct abi_totals *ret);
-
 /* slopes.c: after load; and the calls of experiment/backend.h. */
 int slopes_map(struct session *s, struct error *e);
 void slopes_unmap(struct session *s); /* not opened: allowed */

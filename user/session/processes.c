@@ -346,5 +346,5 @@ void session_cpu_times(struct session *s, uint64_t *ret_scope_ns, uint64_t *ret_
 	for (unsigned int cpu = 0; cpu < s->nr_cpus; cpu++)
 		ns += s->skel->bss->cpus[cpu].outside_ns;
 	*ret_outside_ns = ns;
-	*ret_scope_ns = totals_read(s, &t) < 0 ? 0 : t.run_ns;
+	*ret_scope_ns = session_totals(s, &t) < 0 ? 0 : t.run_ns;
 }

@@ -92,7 +92,7 @@ static struct calibration_host calibration_host(struct session *s)
 		.payer = s->options.payer,
 		.signo = s->options.signo,
 		.anew = s->options.calibrate,
-		.read_totals = totals_read,
+		.read_totals = session_totals,
 		.take_in = processes_calibrate,
 	};
 }
@@ -321,20 +321,12 @@ void session_find_counters(struct session *s)
 	points_find_counters(&s->points);
 }
 
-uint64_t session_exit_ns(const struct session *s)
+const struct abi_control *session_control(const struct session *s)
 {
-	return s->skel->bss->control.exit_ns;
+	return &s->skel->bss->control;
 }
 
 uint64_t session_period_ns(const struct session *s)
 {
 	return 1000000000ULL / s->rate_hz;
-}
-
-void session_overheads(const struct session *s, uint64_t *ret_pay_ns, uint64_t *ret_hit_ns,
-		       uint64_t *ret_tick_ns)
-{
-	*ret_pay_ns = (uint64_t)s->skel->bss->control.pay.ns;
-	*ret_hit_ns = (uint64_t)s->skel->bss->control.hit.ns;
-	*ret_tick_ns = (uint64_t)s->skel->bss->control.tick_ns;
 }

@@ -174,15 +174,11 @@ struct session_slowed {
 };
 int session_slowed(struct session *s, struct session_slowed *ret);
 
-/* When the last thread exited so far; 0: none did. */
-uint64_t session_exit_ns(const struct session *s);
-/* Samples without a frame in scope: all, those with call chains of more than ABI_MAX_FRAMES, and
- * those with call chains that could not be followed to their end. */
-struct session_outside {
-	uint64_t all, too_deep, cut;
-};
-/* So far. Zeros if the counters cannot be read. */
-struct session_outside session_samples_outside(struct session *s);
+/* What BPF and the controller tell each other of a run: the last exit, for example, and what
+ * payments and samples cost. */
+const struct abi_control *session_control(const struct session *s);
+/* The counters of all CPUs. Negative errno: *ret is left alone. */
+int session_totals(struct session *s, struct abi_totals *ret);
 /* Non-zero outcome counters in words, one a line; "" if all is well. The caller frees. */
 char *session_counters(struct session *s);
 /* Gives sampling clocks new random periods where that is due at @now. Returns when to call next.
@@ -191,7 +187,3 @@ uint64_t session_vary_clocks(struct session *s, uint64_t now);
 /* The mean period of a sampling event divided by events per CPU: nanoseconds a sample stands for on
  * average, as it is now. */
 uint64_t session_period_ns(const struct session *s);
-/* What a payment, and a selected sample that has others pay, cost their threads beside what the
- * ledger sees, as measured by session_open. */
-void session_overheads(const struct session *s, uint64_t *ret_pay_ns, uint64_t *ret_hit_ns,
-		       uint64_t *ret_tick_ns);

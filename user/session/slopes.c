@@ -45,7 +45,7 @@ void slopes_unmap(struct session *s)
 static int read_run(struct session *s, uint64_t *ret_run, uint64_t *ret_ticked)
 {
 	struct abi_totals t;
-	int r = totals_read(s, &t);
+	int r = session_totals(s, &t);
 
 	*ret_run = t.run_ns;
 	*ret_ticked = 0;

@@ -26,7 +26,7 @@ int session_slow_at(struct session *s, const struct point_site *sites, size_t n,
 	if (!s->options.slow_probes || by_probes(s))
 		return fail(e, EINVAL,
 			    "the line cannot be slowed by probes in this session, or is already");
-	r = totals_read(s, &s->slow_begin);
+	r = session_totals(s, &s->slow_begin);
 	if (r < 0)
 		return fail(e, -r, "cannot read the counters: %s", strerror(-r));
 	memset(s->skel->bss->slowed, 0, sizeof(s->skel->bss->slowed));
@@ -48,7 +48,7 @@ int session_slowed(struct session *s, struct session_slowed *ret)
 {
 	struct session_slowed x = {.cost_ns = s->slow_probes.cost_ns};
 	struct abi_totals t;
-	int r = totals_read(s, &t);
+	int r = session_totals(s, &t);
 
 	if (r < 0)
 		return r;

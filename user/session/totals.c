@@ -29,7 +29,7 @@ static const char *const counter_texts[] = {
 #undef COUNTER
 };
 
-int totals_read(struct session *s, struct abi_totals *ret)
+int session_totals(struct session *s, struct abi_totals *ret)
 {
 	unsigned int zero = 0;
 	const size_t words = sizeof(*ret) / sizeof(unsigned long long);
@@ -48,15 +48,6 @@ int totals_read(struct session *s, struct abi_totals *ret)
 		for (size_t i = 0; i < words; i++)
 			sum[i] += ((unsigned long long *)&s->percpu[cpu])[i];
 	return 0;
-}
-
-struct session_outside session_samples_outside(struct session *s)
-{
-	struct abi_totals t;
-
-	if (totals_read(s, &t) < 0)
-		return (struct session_outside){0};
-	return (struct session_outside){t.samples_outside, t.samples_too_deep, t.samples_cut};
 }
 
 /* Wake-ups by interrupts are no fault, nor is work that nothing in scope called; and of call chains
@@ -107,7 +98,7 @@ char *session_counters(struct session *s)
 	size_t size = 0;
 	FILE *f = xopen_memstream(&text, &size);
 
-	if (totals_read(s, &t) == 0)
+	if (session_totals(s, &t) == 0)
 		for (size_t i = 0; i < COUNTER_MAX; i++)
 			if (t.counters[i] && !ordinary(&t, i))
 				put_counter(f, &t, i);
