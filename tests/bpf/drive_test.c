@@ -3,6 +3,7 @@
  * make every program run. */
 #include "tests/bpf/driven.h"
 
+#include "experiment/slowing.h"
 #include "session/internal.h"
 #include "cozbpf.skel.h" /* after abi.h */
 
@@ -155,7 +156,7 @@ static void slowing_by_probe(void **state)
 {
 	const char *const disabled[] = {"task_work,send_signal_task",
 					"task_work,send_signal_task,uprobe_multi"};
-	struct session_slowed none, x, y, z;
+	struct slowing_seen none, x, y, z;
 	struct point_site site = {0};
 	struct backend_totals a, b;
 	struct profile_experiment owed;

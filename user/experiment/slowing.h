@@ -14,10 +14,11 @@
 struct slowing_seen {
 	uint64_t elapsed_ns;
 	uint64_t visits;
-	uint64_t cost_ns; /* of a visit's probe, not spinning */
-	uint64_t samples,
-		line_ns; /* in the line, and the time that they stand for, of all threads */
-	double most;	 /* the largest share by which the line will be slowed, 0..1 */
+	uint64_t cost_ns;	   /* of a visit's probe, not spinning */
+	uint64_t samples, line_ns; /* in the line, and the time that they stand for, of all threads:
+				    * without what was spun */
+	uint64_t spun_ns;	   /* by which visits were made longer */
+	double most;		   /* the largest share by which the line will be slowed, 0..1 */
 };
 
 enum slowing_way {

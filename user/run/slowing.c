@@ -76,20 +76,11 @@ static double largest_slow(const struct run_options *o)
 /* @elapsed_ns: of the experiments so far. */
 static int look_at(const struct run *r, uint64_t elapsed_ns, struct slowing_seen *ret)
 {
-	struct session_slowed x;
-	int err = session_slowed(r->session, &x);
+	int err = session_slowed(r->session, ret);
 
-	if (err < 0)
-		return err;
-	*ret = (struct slowing_seen){
-		.elapsed_ns = elapsed_ns,
-		.visits = x.visits,
-		.cost_ns = x.cost_ns,
-		.samples = x.samples,
-		.line_ns = x.line_ns,
-		.most = largest_slow(&r->options),
-	};
-	return 0;
+	ret->elapsed_ns = elapsed_ns;
+	ret->most = largest_slow(&r->options);
+	return err;
 }
 
 static void by_samples(struct run *r)

@@ -16,6 +16,7 @@ struct feature;
 struct point_site;
 struct points;
 struct session;
+struct slowing_seen;
 
 struct session_options {
 	enum abi_payer payer;
@@ -164,15 +165,9 @@ extern const struct backend_ops session_backend;
 int session_slow_at(struct session *s, const struct point_site *sites, size_t n, struct error *e);
 /* No longer. Takes a tenth of a second. */
 void session_slow_by_samples(struct session *s);
-/* What the experiments since session_slow_at have shown. */
-struct session_slowed {
-	uint64_t visits;
-	uint64_t samples, line_ns; /* in the selected line, and the time that they stand for:
-				      without what was spun */
-	uint64_t spun_ns;	   /* by which visits were made longer */
-	uint64_t cost_ns;	   /* of a probe, as struct point says it */
-};
-int session_slowed(struct session *s, struct session_slowed *ret);
+/* What the experiments since session_slow_at have shown; elapsed_ns and most are the caller's to
+ * set. */
+int session_slowed(struct session *s, struct slowing_seen *ret);
 
 /* What BPF and the controller tell each other of a run: the last exit, for example, and what
  * payments and samples cost. */

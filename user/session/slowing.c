@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "cozbpf.skel.h"
+#include "experiment/slowing.h"
 
 #include <errno.h>
 #include <string.h>
@@ -44,9 +45,9 @@ void session_slow_by_samples(struct session *s)
 	point_free(&s->slow_probes);
 }
 
-int session_slowed(struct session *s, struct session_slowed *ret)
+int session_slowed(struct session *s, struct slowing_seen *ret)
 {
-	struct session_slowed x = {.cost_ns = s->slow_probes.cost_ns};
+	struct slowing_seen x = {.cost_ns = s->slow_probes.cost_ns};
 	struct abi_totals t;
 	int r = session_totals(s, &t);
 
@@ -65,7 +66,7 @@ int session_slowed(struct session *s, struct session_slowed *ret)
 void slowing_begin(struct session *s, double share, uint64_t epoch)
 {
 	size_t i = (epoch >> 1) & 1;
-	struct session_slowed x;
+	struct slowing_seen x;
 
 	s->skel->bss->slow_spin_ns[i] = 0;
 	if (share <= 0 || !by_probes(s) || session_slowed(s, &x) < 0 || !x.visits)
