@@ -119,7 +119,7 @@ def readme_agrees(tree_):
 
 
 # Who knows of BPF.
-BPF_SIDE = ("kernel", "counting", "points", "calibration", "session", "collect")
+BPF_SIDE = ("kernel", "counting", "points", "session", "collect")
 
 
 def skeletons_in_bpf_side_only(tree_):

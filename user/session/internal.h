@@ -14,6 +14,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
+struct calibration;
 struct cozbpf_bpf;
 struct refusal;
 
@@ -153,6 +154,16 @@ int session_open_programs(const struct session_options *o, struct session **ret,
 			  struct refusal *why, struct error *e);
 /* Attaches a tracepoint's program. */
 int session_attach_program(struct bpf_program *prog, struct bpf_link **ret, struct error *e);
+
+/* calibration.c. Has an earlier run found out what payments and samples cost beside what BPF can
+ * see? Then BPF is told; before the programs are loaded. */
+bool calibrate_recall(struct session *s);
+/* Measures it, tells BPF, and keeps it for later runs. Takes half a second. 0 or a negative errno:
+ * without it payments are a little less exact. */
+int calibrate(struct session *s);
+/* measure.c: the measuring, on two CPUs or twice the same. 1: the figures are good for other runs,
+ * too; 0: no two attempts agree, these are the lowest; else a negative errno. */
+int calibrate_measure(struct session *s, const int cpu[2], struct calibration *ret);
 
 /* events.c */
 int events_open(struct session *s, struct error *e);

@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "calibration/calibration.h"
 #include "cozbpf.skel.h"
 #include "kernel/probe.h"
 #include "kernel/programs.h"
@@ -84,19 +83,6 @@ static int refuse_without_storage(struct refusal *why)
 	return -EOPNOTSUPP;
 }
 
-static struct calibration_host calibration_host(struct session *s)
-{
-	return (struct calibration_host){
-		.session = s,
-		.skel = s->skel,
-		.payer = s->options.payer,
-		.signo = s->options.signo,
-		.anew = s->options.calibrate,
-		.read_totals = session_totals,
-		.take_in = processes_calibrate,
-	};
-}
-
 static int open_points(struct session *s, struct error *e)
 {
 	const struct points_options o = {
@@ -120,7 +106,6 @@ int session_open_programs(const struct session_options *o, struct session **ret,
 			  struct refusal *why, struct error *e)
 {
 	_cleanup_(cleanup_session) struct session *s = NULL;
-	struct calibration_host host;
 	int cpus, r;
 
 	*why = (struct refusal){};
@@ -151,8 +136,7 @@ int session_open_programs(const struct session_options *o, struct session **ret,
 	if (r < 0)
 		return r;
 	trace_configure(s);
-	host = calibration_host(s);
-	s->calibrated = calibrate_recall(&host);
+	s->calibrated = calibrate_recall(s);
 	(void)bpf_program__set_autoload(s->skel->progs.calibrate_tick, !s->calibrated);
 	r = refuse_without_storage(why);
 	if (r == 0)
@@ -218,11 +202,10 @@ void session_close(struct session *s)
 
 void session_calibrate(struct session *s)
 {
-	const struct calibration_host host = calibration_host(s);
 	uint64_t tick_ns;
 
 	if (!s->calibrated)
-		(void)calibrate(&host);
+		(void)calibrate(s);
 	s->calibrated = true;
 	tick_ns = (uint64_t)s->skel->bss->control.tick_ns;
 	if (!s->options.rate_hz)

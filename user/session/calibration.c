@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What samples and payments cost is measured in the first run after boot: it takes two thirds of a
  * second, and hardly changes. */
-#include "calibration/calibration.h"
+#include "session/internal.h"
 
 #include "cozbpf.skel.h"
 #include "calibration/store.h"
@@ -29,44 +29,44 @@ static int two_cpus(int ret[2])
 	return 0;
 }
 
-static struct calibration_key make_key(const struct calibration_host *h, const int cpu[2])
+static struct calibration_key make_key(struct session *s, const int cpu[2])
 {
-	const struct abi_config *config = &h->skel->rodata->config;
+	const struct abi_config *config = &s->skel->rodata->config;
 	struct calibration_key key;
 	char how[128];
 
 	(void)snprintf(how, sizeof(how), "payer=%u task_work=%u signal_task=%u cpus=%d,%d",
-		       (unsigned int)h->payer, config->has_task_work, config->has_send_signal_task,
-		       cpu[0], cpu[1]);
-	calibration_key_make(&key, h->payer, how);
+		       config->payer, config->has_task_work, config->has_send_signal_task, cpu[0],
+		       cpu[1]);
+	calibration_key_make(&key, s->options.payer, how);
 	return key;
 }
 
-static void use(const struct calibration_host *h, const struct calibration *c)
+static void use(struct session *s, const struct calibration *c)
 {
-	struct abi_control *control = &h->skel->bss->control;
+	struct abi_control *control = &s->skel->bss->control;
 
 	control->pay = c->pay;
 	control->hit = c->hit;
 	control->tick_ns = c->tick_ns;
 }
 
-bool calibrate_recall(const struct calibration_host *h)
+bool calibrate_recall(struct session *s)
 {
 	struct calibration_key key;
 	struct calibration known;
 	int cpu[2];
 
-	if (h->anew || two_cpus(cpu) < 0)
+	if (s->options.calibrate || two_cpus(cpu) < 0)
 		return false;
-	key = make_key(h, cpu);
+	key = make_key(s, cpu);
 	if (calibration_recall(RUN_DIRECTORY, &key, &known) < 0)
 		return false;
-	use(h, &known);
+	use(s, &known);
 	return true;
 }
 
-int calibrate(const struct calibration_host *h)
+int calibrate(struct session *s)
 {
 	struct calibration_key key;
 	struct calibration found;
@@ -77,16 +77,17 @@ int calibrate(const struct calibration_host *h)
 		return r;
 	/* On one CPU nobody else runs when a selected sample raises G: payments begin at a switch,
 	 * without a kick, and cost less. */
-	if (h->payer != ABI_PAY_NONE && h->skel->rodata->config.has_task_work && cpu[0] == cpu[1])
+	if (s->options.payer != ABI_PAY_NONE && s->skel->rodata->config.has_task_work &&
+	    cpu[0] == cpu[1])
 		return 0;
-	r = calibrate_measure(h, cpu, &found);
+	r = calibrate_measure(s, cpu, &found);
 	if (r < 0)
 		return r;
-	use(h, &found);
+	use(s, &found);
 	/* On a busy machine this run must make do with what was found; later ones need not. */
 	if (!r)
 		return 0;
-	key = make_key(h, cpu);
+	key = make_key(s, cpu);
 	(void)calibration_keep(RUN_DIRECTORY, &key, &found); /* else the next run measures anew */
 	return 0;
 }

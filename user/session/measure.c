@@ -6,7 +6,7 @@
  * which the program will meet them: two of our threads watch their own clocks for gaps, while ticks
  * of the one have the other pay (bpf/calibrate.h). Without task work a thread's own tick has it
  * pay, and one thread is enough. */
-#include "calibration/calibration.h"
+#include "session/internal.h"
 
 #include "base/clock.h"
 #include "base/memory.h"
@@ -156,7 +156,7 @@ static void pay_nothing(int signo, siginfo_t *info, void *context)
 	shim.got.paid += clock_monotonic_ns() - start;
 }
 
-static bool install_handler(const struct calibration_host *h, struct sigaction *old)
+static bool install_handler(struct session *s, struct sigaction *old)
 {
 	struct sigaction sa = {.sa_sigaction = pay_nothing,
 			       .sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK};
@@ -164,18 +164,18 @@ static bool install_handler(const struct calibration_host *h, struct sigaction *
 	(void)sigfillset(&sa.sa_mask);
 	shim.got = (struct payments){0};
 	shim.slots = mmap(NULL, SHIM_SLOTS * sizeof(*shim.slots), PROT_READ | PROT_WRITE,
-			  MAP_SHARED, bpf_map__fd(h->skel->maps.slots), 0);
+			  MAP_SHARED, bpf_map__fd(s->skel->maps.slots), 0);
 	if (shim.slots == MAP_FAILED)
 		return false;
-	if (sigaction(h->signo, &sa, old) == 0)
+	if (sigaction(s->options.signo, &sa, old) == 0)
 		return true;
 	(void)munmap(shim.slots, SHIM_SLOTS * sizeof(*shim.slots));
 	return false;
 }
 
-static void remove_handler(const struct calibration_host *h, const struct sigaction *old)
+static void remove_handler(struct session *s, const struct sigaction *old)
 {
-	(void)sigaction(h->signo, old, NULL);
+	(void)sigaction(s->options.signo, old, NULL);
 	(void)munmap(shim.slots, SHIM_SLOTS * sizeof(*shim.slots));
 }
 
@@ -219,7 +219,7 @@ static bool conclude(struct watcher *asker, struct watcher *payer, const struct 
 }
 
 /* Ticks on the asker's CPU until there are enough, or it takes too long. */
-static int let_tick(const struct calibration_host *h, struct watcher *asker, struct watcher *payer)
+static int let_tick(struct session *s, struct watcher *asker, struct watcher *payer)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
@@ -228,13 +228,13 @@ static int let_tick(const struct calibration_host *h, struct watcher *asker, str
 		.sample_period = TICK_NS,
 	};
 	uint64_t deadline = clock_monotonic_ns() + LONGEST_NS;
-	int kind = h->payer == ABI_PAY_NONE ? ORDINARY : KICKED;
+	int kind = s->options.payer == ABI_PAY_NONE ? ORDINARY : KICKED;
 	struct bpf_link *link;
 	int fd = (int)syscall(SYS_perf_event_open, &attr, -1, asker->cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
 	if (fd < 0)
 		return -errno;
-	link = bpf_program__attach_perf_event(h->skel->progs.calibrate_tick, fd);
+	link = bpf_program__attach_perf_event(s->skel->progs.calibrate_tick, fd);
 	if (!link) {
 		int r = -errno;
 
@@ -268,13 +268,13 @@ static void stop_watcher(struct watcher *w)
 	(void)pthread_join(w->thread, NULL);
 }
 
-static int measure(const struct calibration_host *h, struct watcher *asker, struct watcher *payer,
+static int measure(struct session *s, struct watcher *asker, struct watcher *payer,
 		   const int cpu[2], struct round *ret)
 {
-	struct abi_calibration *a = &h->skel->bss->calibration;
+	struct abi_calibration *a = &s->skel->bss->calibration;
 	struct abi_totals before, after;
-	bool by_shim = h->payer == ABI_PAY_SLEEP || h->payer == ABI_PAY_SPIN;
-	struct abi_control *c = &h->skel->bss->control;
+	bool by_shim = s->options.payer == ABI_PAY_SLEEP || s->options.payer == ABI_PAY_SPIN;
+	struct abi_control *c = &s->skel->bss->control;
 	struct payments held;
 	int r;
 
@@ -283,53 +283,55 @@ static int measure(const struct calibration_host *h, struct watcher *asker, stru
 	if (r == 0 && payer != asker)
 		r = start_watcher(payer, a, cpu[1]);
 	if (r == 0)
-		r = h->read_totals(h->session, &before);
+		r = session_totals(s, &before);
 	if (r < 0)
 		return r;
 	c->signals_ok = by_shim;
-	h->take_in(h->session, true);
+	processes_calibrate(s, true);
 	c->epoch |= 1;
 	a->asker = (unsigned int)asker->tid;
 	a->payer = (unsigned int)payer->tid;
-	r = let_tick(h, asker, payer);
+	r = let_tick(s, asker, payer);
 	a->payer = 0;
 	/* The last payment may be under way: no handler may go before it came. */
 	(void)usleep(1000);
 	c->epoch = (c->epoch + 1) & ~1ULL;
 	c->signals_ok = 0;
-	h->take_in(h->session, false);
+	processes_calibrate(s, false);
 	stop_watcher(asker);
 	stop_watcher(payer);
 	if (r == 0)
-		r = h->read_totals(h->session, &after);
+		r = session_totals(s, &after);
 	if (r < 0)
 		return r;
 	held = by_shim ? shim.got
 		       : (struct payments){.n = after.payments - before.payments,
 					   .paid = after.paid - before.paid};
-	return conclude(asker, payer, h->payer == ABI_PAY_NONE ? NULL : &held, ret) ? 0 : -EAGAIN;
+	return conclude(asker, payer, s->options.payer == ABI_PAY_NONE ? NULL : &held, ret)
+		       ? 0
+		       : -EAGAIN;
 }
 
-static int measure_once(const struct calibration_host *h, const int cpu[2], struct round *ret)
+static int measure_once(struct session *s, const int cpu[2], struct round *ret)
 {
 	bool handler = false,
-	     others = h->skel->rodata->config.has_task_work && h->payer != ABI_PAY_NONE;
+	     others = s->skel->rodata->config.has_task_work && s->options.payer != ABI_PAY_NONE;
 	struct watcher *w = xcalloc(2, sizeof(*w));
 	struct sigaction old;
 	int r;
 
-	if (h->payer == ABI_PAY_SLEEP || h->payer == ABI_PAY_SPIN) {
-		handler = install_handler(h, &old);
+	if (s->options.payer == ABI_PAY_SLEEP || s->options.payer == ABI_PAY_SPIN) {
+		handler = install_handler(s, &old);
 		if (!handler) {
 			free(w);
 			return -errno;
 		}
 	}
-	r = measure(h, &w[0], &w[others], cpu, ret);
+	r = measure(s, &w[0], &w[others], cpu, ret);
 	stop_watcher(&w[0]);
 	stop_watcher(&w[1]);
 	if (handler)
-		remove_handler(h, &old);
+		remove_handler(s, &old);
 	free(w);
 	return r;
 }
@@ -383,7 +385,7 @@ static size_t settle(const struct unseen_point *const points[], const size_t n[]
 	return used;
 }
 
-int calibrate_measure(const struct calibration_host *h, const int cpu[2], struct calibration *ret)
+int calibrate_measure(struct session *s, const int cpu[2], struct calibration *ret)
 {
 	const struct unseen_point *hits[ROUNDS], *payments[ROUNDS];
 	int64_t ordinary[ROUNDS];
@@ -394,7 +396,7 @@ int calibrate_measure(const struct calibration_host *h, const int cpu[2], struct
 	for (int i = 0; i < ROUNDS && (r == 0 || r == -EAGAIN); i++) {
 		if (i)
 			(void)usleep(BETWEEN_US);
-		r = measure_once(h, cpu, &rounds[n]);
+		r = measure_once(s, cpu, &rounds[n]);
 		if (r < 0)
 			continue;
 		hits[n] = rounds[n].hits;
@@ -412,7 +414,7 @@ int calibrate_measure(const struct calibration_host *h, const int cpu[2], struct
 	 * is. */
 	ret->tick_ns = fit_mean(ordinary, n);
 	ret->hit = ret->pay = (struct abi_unseen){0};
-	if (h->payer == ABI_PAY_NONE) {
+	if (s->options.payer == ABI_PAY_NONE) {
 		free(rounds);
 		return 1;
 	}
