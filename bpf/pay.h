@@ -88,7 +88,7 @@ static __always_inline void pay_hold(struct task_struct *task, struct thread *t,
 	 * stopped time as well. Of the slices of one pause all but the first cost only what lies
 	 * between them: no interrupt, no way back to user mode. */
 	trace_stop(ABI_TRACE_HOLD, now, 0);
-	thread_paid(t, ledger_min(control.pay.ns, (s64)(now - t->pause.held_until)), sum);
+	thread_paid(t, ledger_min(control.costs.pay.ns, (s64)(now - t->pause.held_until)), sum);
 	ADD(sum->payments, 1);
 	t->pause.hold_from = now;
 	bpf_loop(1 << 20, hold_step, &h, 0);

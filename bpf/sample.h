@@ -59,7 +59,8 @@ static __always_inline void prompt_others(struct thread *t, u64 now, u64 from,
 	done = bpf_ktime_get_ns();
 	/* The asking stopped this thread as well. */
 	if (p.asked)
-		thread_paid(t, ledger_asking(done - from, done - asks, p.asked, &control.hit), sum);
+		thread_paid(t, ledger_asking(done - from, done - asks, p.asked, &control.costs.hit),
+			    sum);
 }
 
 /* Without task work: the thread's own tick in user mode raises the signal. The interrupt returns to

@@ -106,7 +106,7 @@ static __always_inline void slope_enter(struct abi_vectors *v)
  * what its program does are ours. Returns the rest, which is the place's. */
 static __always_inline u64 slope_ticks(struct abi_vectors *v, u64 distance, u64 begun)
 {
-	u64 own = control.tick_ns + bpf_ktime_get_ns() - begun;
+	u64 own = control.costs.tick_ns + bpf_ktime_get_ns() - begun;
 
 	own = own < distance ? own : distance;
 	slope_ticked[index_below(cpu_index() * ABI_TICKED_STEP, ABI_MAX_CPUS * ABI_TICKED_STEP)] +=

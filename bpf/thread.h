@@ -153,8 +153,8 @@ static __always_inline s64 thread_unseen(struct thread *t, const struct shim_slo
 	t->pause.delivery_seen = total;
 	/* Answered late, or the program has written there. */
 	if (!delivery || delivery > SHIM_ANSWER_NS)
-		return control.pay.ns;
-	return (s64)ledger_unseen((const struct abi_unseen *)&control.pay, delivery);
+		return control.costs.pay.ns;
+	return (s64)ledger_unseen((const struct abi_unseen *)&control.costs.pay, delivery);
 }
 
 /* R4 for a thread that slept a payment off and then had to wait for a CPU: the wait counts as pause

@@ -206,6 +206,14 @@ _Static_assert(sizeof(struct abi_setup) == 72 + 16 * ABI_MAX_INTERVALS, "abi_set
 struct abi_unseen {
 	abi_s64 ns, beside_ns, slope_q8;
 };
+struct abi_costs {
+	struct abi_unseen
+		pay; /* what a payment stops its thread for beside what it measures itself; beside:
+		      * the signal's way to its handler, 0 where the kernel pays */
+	struct abi_unseen hit; /* what a selected sample that asks another to pay stops its own
+				  thread for; beside: the asking */
+	abi_s64 tick_ns;       /* what any other tick stops its thread for; 0: not known */
+};
 
 /* Written by the controller, and by BPF where it says so. */
 struct abi_control {
@@ -218,13 +226,8 @@ struct abi_control {
 			       exec. Of many: of each process, in abi_proc */
 	abi_u64 handler;    /* ... as in abi_proc */
 	abi_u64 exit_ns;    /* BPF: the last exit of a thread in scope */
-	struct abi_unseen
-		pay; /* what a payment stops its thread for beside what it measures itself; beside:
-		      * the signal's way to its handler, 0 where the kernel pays */
-	struct abi_unseen hit; /* what a selected sample that asks another to pay stops its own
-				  thread for; beside: the asking */
-	abi_s64 tick_ns;       /* what any other tick stops its thread for; 0: not known */
-	abi_u64 spacing_ns;    /* between the ticks of a CPU, mean */
+	struct abi_costs costs;
+	abi_u64 spacing_ns; /* between the ticks of a CPU, mean */
 	abi_u64 resting; /* no experiment for a while: clocks are stopped, waits are not sampled */
 	abi_u64 rested_ns; /* until when; no sample stands for what was executed before */
 	struct abi_setup setups[2];

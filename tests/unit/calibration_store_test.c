@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 static const struct calibration_key key = {"calibration-2", "boot=b1 build=0a payer=2"};
-static const struct calibration some = {.pay = {4321, 0, 17}, .hit = {0, CALIBRATION_MAX, 640}, 7};
+static const struct abi_costs some = {.pay = {4321, 0, 17}, .hit = {0, CALIBRATION_MAX, 640}, 7};
 
 static char run[64], directory[96], file[128];
 
@@ -42,8 +42,8 @@ static int teardown(void **state)
 
 static int recall(void)
 {
-	const struct calibration untouched = {{-1, -2, -3}, {-4, -5, -6}};
-	struct calibration c = untouched;
+	const struct abi_costs untouched = {{-1, -2, -3}, {-4, -5, -6}};
+	struct abi_costs c = untouched;
 	int r = calibration_recall(run, &key, &c);
 
 	assert_memory_equal(&c, r == 0 ? &some : &untouched, sizeof(c));
@@ -102,7 +102,7 @@ static void belongs_to_its_key(void **state)
 		{"calibration-3", "boot=b1 build=0a payer=2"},
 		{"calibration-2", ""},
 	};
-	struct calibration c;
+	struct abi_costs c;
 
 	(void)state;
 	keep();
@@ -113,7 +113,7 @@ static void belongs_to_its_key(void **state)
 
 static void figures_are_sound(void **state)
 {
-	const struct calibration bad[] = {
+	const struct abi_costs bad[] = {
 		{.pay = {-1, 0, 0}},
 		{.pay = {0, -1, 0}},
 		{.pay = {0, 0, -1}},

@@ -55,8 +55,7 @@ static bool sound(const struct abi_unseen *c)
 }
 
 /* The file's text. Returns its length. */
-static int render(const struct calibration_key *key, const struct calibration *c,
-		  char buf[MAX_FILE])
+static int render(const struct calibration_key *key, const struct abi_costs *c, char buf[MAX_FILE])
 {
 	int n;
 
@@ -69,10 +68,10 @@ static int render(const struct calibration_key *key, const struct calibration *c
 }
 
 /* Refuses a text that is not what render writes for these figures. */
-static int parse(const char *text, const struct calibration_key *key, struct calibration *ret)
+static int parse(const char *text, const struct calibration_key *key, struct abi_costs *ret)
 {
 	const char *figures = strstr(text, "\npay ");
-	struct calibration c = {0};
+	struct abi_costs c = {0};
 	char same[MAX_FILE];
 
 	if (!figures || sscanf(figures + 1, FIGURES, &c.pay.ns, &c.pay.beside_ns, &c.pay.slope_q8,
@@ -84,7 +83,7 @@ static int parse(const char *text, const struct calibration_key *key, struct cal
 	return 0;
 }
 
-int calibration_recall(const char *run, const struct calibration_key *key, struct calibration *ret)
+int calibration_recall(const char *run, const struct calibration_key *key, struct abi_costs *ret)
 {
 	_cleanup_close_ int dir = key->text[0] ? open_ours(run, false) : -ENODATA, fd = -1;
 	char text[MAX_FILE + 1];
@@ -109,8 +108,7 @@ int calibration_recall(const char *run, const struct calibration_key *key, struc
 	return parse(text, key, ret);
 }
 
-int calibration_keep(const char *run, const struct calibration_key *key,
-		     const struct calibration *c)
+int calibration_keep(const char *run, const struct calibration_key *key, const struct abi_costs *c)
 {
 	_cleanup_close_ int dir = key->text[0] ? open_ours(run, true) : -ENODATA, fd = -1;
 	char text[MAX_FILE], name[64];

@@ -10,11 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct calibration {
-	struct abi_unseen pay, hit; /* as in abi_control */
-	abi_s64 tick_ns;
-};
-
 /* What the figures depend on: those of another boot, program or way to pay are not ours. */
 struct calibration_key {
 	char file[32];	/* a name of letters, digits, '.' and '-' */
@@ -29,8 +24,7 @@ void calibration_key_make(struct calibration_key *ret, unsigned int payer, const
 
 /* Reads from the directory "cozbpf" in @run, which is where the system keeps what does not outlive
  * it ("/run"). Negative errno, and *ret untouched: it is not there, or anything about it is odd. */
-int calibration_recall(const char *run, const struct calibration_key *key, struct calibration *ret);
+int calibration_recall(const char *run, const struct calibration_key *key, struct abi_costs *ret);
 /* Writes it there, whole or not at all. Negative errno: this user cannot, or somebody else could
  * read, change or replace it. */
-int calibration_keep(const char *run, const struct calibration_key *key,
-		     const struct calibration *c);
+int calibration_keep(const char *run, const struct calibration_key *key, const struct abi_costs *c);

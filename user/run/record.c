@@ -70,7 +70,7 @@ static char *build_of(const struct run *r)
 
 int run_write_startup(struct run *r, struct error *e)
 {
-	const struct abi_control *control = session_control(r->session);
+	const struct abi_costs *costs = &session_control(r->session)->costs;
 	struct utsname u;
 	struct profile_startup *s;
 	int err;
@@ -97,9 +97,9 @@ int run_write_startup(struct run *r, struct error *e)
 		.attribution = xstrdup(run_attribution_name(r->options.attribution)),
 		.seed = r->options.seed,
 		.period_ns = session_period_ns(r->session),
-		.pay_overhead_ns = (uint64_t)control->pay.ns,
-		.hit_overhead_ns = (uint64_t)control->hit.ns,
-		.tick_overhead_ns = (uint64_t)control->tick_ns,
+		.pay_overhead_ns = (uint64_t)costs->pay.ns,
+		.hit_overhead_ns = (uint64_t)costs->hit.ns,
+		.tick_overhead_ns = (uint64_t)costs->tick_ns,
 	};
 	r->profile.runs = s;
 	r->profile.n_runs = 1;
@@ -301,7 +301,8 @@ void run_write_log(struct run *r)
 	runner_get_status(r->runner, &status);
 	run_take_machine(r, &t);
 	t.samples = r->profile.sampled = status.sums.samples - status.sums.without_line;
-	t.unattributed = r->profile.unattributed = status.sums.without_line + totals.samples_outside;
+	t.unattributed = r->profile.unattributed =
+		status.sums.without_line + totals.samples_outside;
 	t.too_deep = r->profile.too_deep = totals.samples_too_deep;
 	t.cut_short = r->profile.cut_short = totals.samples_cut;
 	/* It is not worth the profile. */

@@ -90,7 +90,7 @@ static void adapt(struct session *s)
 		.cpu_waits = t.cpu_waits - begun->cpu_waits,
 		.samples = t.samples + t.samples_outside - begun->samples - begun->samples_outside,
 		.turns = t.turns - begun->turns,
-		.tick_ns = (uint64_t)s->skel->bss->control.tick_ns,
+		.tick_ns = (uint64_t)s->skel->bss->control.costs.tick_ns,
 	};
 	for (size_t i = 0; i < now.n_points; i++) {
 		uint64_t visits = now.points[i].visits, before = s->begun_points.points[i].visits;
@@ -111,7 +111,7 @@ static void adapt(struct session *s)
  * quanta as well. */
 static uint64_t booking_quantum(double speedup, const struct abi_control *c)
 {
-	uint64_t least = c->pay.ns > 0 ? LUMP_OVERHEADS * (uint64_t)c->pay.ns : 0;
+	uint64_t least = c->costs.pay.ns > 0 ? LUMP_OVERHEADS * (uint64_t)c->costs.pay.ns : 0;
 
 	if (least > c->spacing_ns / 2)
 		least = c->spacing_ns / 2;
@@ -124,7 +124,7 @@ static uint64_t booking_quantum(double speedup, const struct abi_control *c)
 /* By how much samples slow down what executes. 0: nothing that matters, or not known. */
 static uint64_t stretch_q16(const struct session *s, const struct abi_control *c)
 {
-	uint64_t tick = (uint64_t)c->tick_ns;
+	uint64_t tick = (uint64_t)c->costs.tick_ns;
 
 	if (s->options.slows || (double)tick < LEAST_STRETCH * (double)c->spacing_ns ||
 	    tick > c->spacing_ns / 2)

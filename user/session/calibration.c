@@ -42,34 +42,21 @@ static struct calibration_key make_key(struct session *s, const int cpu[2])
 	return key;
 }
 
-static void use(struct session *s, const struct calibration *c)
-{
-	struct abi_control *control = &s->skel->bss->control;
-
-	control->pay = c->pay;
-	control->hit = c->hit;
-	control->tick_ns = c->tick_ns;
-}
-
 bool calibrate_recall(struct session *s)
 {
 	struct calibration_key key;
-	struct calibration known;
 	int cpu[2];
 
 	if (s->options.calibrate || two_cpus(cpu) < 0)
 		return false;
 	key = make_key(s, cpu);
-	if (calibration_recall(RUN_DIRECTORY, &key, &known) < 0)
-		return false;
-	use(s, &known);
-	return true;
+	return calibration_recall(RUN_DIRECTORY, &key, &s->skel->bss->control.costs) == 0;
 }
 
 int calibrate(struct session *s)
 {
+	struct abi_costs *costs = &s->skel->bss->control.costs;
 	struct calibration_key key;
-	struct calibration found;
 	int cpu[2], r;
 
 	r = two_cpus(cpu);
@@ -80,14 +67,11 @@ int calibrate(struct session *s)
 	if (s->options.payer != ABI_PAY_NONE && s->skel->rodata->config.has_task_work &&
 	    cpu[0] == cpu[1])
 		return 0;
-	r = calibrate_measure(s, cpu, &found);
-	if (r < 0)
-		return r;
-	use(s, &found);
+	r = calibrate_measure(s, cpu, costs);
 	/* On a busy machine this run must make do with what was found; later ones need not. */
-	if (!r)
-		return 0;
+	if (r <= 0)
+		return r;
 	key = make_key(s, cpu);
-	(void)calibration_keep(RUN_DIRECTORY, &key, &found); /* else the next run measures anew */
+	(void)calibration_keep(RUN_DIRECTORY, &key, costs); /* else the next run measures anew */
 	return 0;
 }

@@ -14,7 +14,6 @@
 #include <pthread.h>
 #include <stdio.h>
 
-struct calibration;
 struct cozbpf_bpf;
 struct refusal;
 
@@ -87,11 +86,11 @@ struct session {
 	int stat_fd; /* /proc/stat, where the hypervisor's share is; -1: not wanted */
 	unsigned int nr_cpus;
 	struct rng rng;
-	unsigned int rate_hz; /* in force */
-	uint64_t begin_ns;    /* of the experiment or window under way or just ended */
+	unsigned int rate_hz;	 /* in force */
+	uint64_t begin_ns;	 /* of the experiment or window under way or just ended */
 	struct abi_totals begun; /* what the experiment began with */
 	struct backend_totals begun_points; /* likewise, of the points alone */
-	bool looked; /* an experiment has shown what rate is needed */
+	bool looked;			    /* an experiment has shown what rate is needed */
 	struct sampler *events;
 	size_t n_events;
 	size_t redraws;
@@ -125,10 +124,10 @@ struct session {
 	struct ring_buffer *loads;
 	bool loaded;
 	struct unwind *unwind;
-	struct abi_place *places;  /* of slopes, the map; NULL: there are none */
-	struct sync *sync;	   /* --sync pthread; else NULL */
-	bool sync_switch;	   /* ... and switches are reported, too */
-	struct abi_totals *percpu; /* room for one copy a CPU */
+	struct abi_place *places;		  /* of slopes, the map; NULL: there are none */
+	struct sync *sync;			  /* --sync pthread; else NULL */
+	bool sync_switch;			  /* ... and switches are reported, too */
+	struct abi_totals *percpu;		  /* room for one copy a CPU */
 	uint64_t epoch;				  /* of the experiment under way or just ended */
 	uint64_t window;			  /* of slopes, likewise */
 	uint64_t window_run_ns, window_ticked_ns; /* when it began */
@@ -163,7 +162,7 @@ bool calibrate_recall(struct session *s);
 int calibrate(struct session *s);
 /* measure.c: the measuring, on two CPUs or twice the same. 1: the figures are good for other runs,
  * too; 0: no two attempts agree, these are the lowest; else a negative errno. */
-int calibrate_measure(struct session *s, const int cpu[2], struct calibration *ret);
+int calibrate_measure(struct session *s, const int cpu[2], struct abi_costs *ret);
 
 /* events.c */
 int events_open(struct session *s, struct error *e);

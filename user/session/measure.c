@@ -385,7 +385,7 @@ static size_t settle(const struct unseen_point *const points[], const size_t n[]
 	return used;
 }
 
-int calibrate_measure(struct session *s, const int cpu[2], struct calibration *ret)
+int calibrate_measure(struct session *s, const int cpu[2], struct abi_costs *ret)
 {
 	const struct unseen_point *hits[ROUNDS], *payments[ROUNDS];
 	int64_t ordinary[ROUNDS];

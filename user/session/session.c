@@ -207,7 +207,7 @@ void session_calibrate(struct session *s)
 	if (!s->calibrated)
 		(void)calibrate(s);
 	s->calibrated = true;
-	tick_ns = (uint64_t)s->skel->bss->control.tick_ns;
+	tick_ns = (uint64_t)s->skel->bss->control.costs.tick_ns;
 	if (!s->options.rate_hz)
 		s->rate_hz = s->options.light ? rate_light(tick_ns) : rate_low(tick_ns);
 	points_measure_costs(&s->points);
