@@ -18,10 +18,10 @@ static void start(struct driven *d, enum abi_payer payer, const char *disabled)
 				    .signo = SIGRTMAX - 3,
 				    .rate_hz = 1000,
 				    .seed = 1,
-				    .disabled = disabled,
+				    .points.disabled = disabled,
 				    .slows = true,
-				    .slow_probes = true,
-				    .needs = POINTS_NEED_PROBES};
+				    .points.slow_probes = true,
+				    .points.needs = POINTS_NEED_PROBES};
 	struct point_site site = {0};
 	size_t point;
 	struct elf_symbol sym;

@@ -63,8 +63,8 @@ static void start(struct driven *d, enum abi_payer payer)
 				    .signo = SIGRTMAX - 3,
 				    .rate_hz = 2000,
 				    .seed = 1,
-				    .latencies = 4,
-				    .needs = POINTS_NEED_PROBES};
+				    .points.latencies = 4,
+				    .points.needs = POINTS_NEED_PROBES};
 	struct code_scope scope = {.functions = true};
 	struct error e = {.text = ""};
 	int to[2], from[2];

@@ -98,7 +98,7 @@ static void start(struct driven *d, enum abi_payer payer, const char *disabled, 
 				    .signo = SIGRTMAX - 3,
 				    .rate_hz = 2000,
 				    .seed = 1,
-				    .disabled = disabled};
+				    .points.disabled = disabled};
 
 	driven_open(d, &o);
 	driven_fork(d, body);

@@ -226,7 +226,7 @@ void events_adapt(struct session *s, const struct rate_seen *x)
 {
 	/* Percentiles of latencies are blurred by the distance of samples, whoever waits for whom.
 	 */
-	bool first = !s->looked && !s->options.latencies;
+	bool first = !s->looked && !s->options.points.latencies;
 	unsigned int rate = rate_next(s->rate_hz, first, x);
 
 	s->looked = s->looked || x->samples >= RATE_ENOUGH_SAMPLES;

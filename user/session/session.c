@@ -33,10 +33,10 @@ static void configure(struct session *s)
 	c->nr_cpus = s->nr_cpus;
 	c->payer = s->options.payer;
 	c->signo = (unsigned int)s->options.signo;
-	c->has_task_work = feature_usable("task_work", s->options.disabled);
+	c->has_task_work = feature_usable("task_work", s->options.points.disabled);
 	/* Not for uprobes' programs. Who pays is current at any rate. */
 	c->has_send_signal_task = s->options.sync == ABI_SYNC_SCHED &&
-				  feature_usable("send_signal_task", s->options.disabled);
+				  feature_usable("send_signal_task", s->options.points.disabled);
 	c->has_preempt_disable = programs_preempt_disable();
 	/* A kernel that does not report system calls knows no such event. */
 	(void)bpf_program__set_autoload(
@@ -62,7 +62,7 @@ static void configure(struct session *s)
 	c->slopes = s->options.slopes && s->options.sync == ABI_SYNC_SCHED;
 	if (!c->slopes)
 		(void)bpf_map__set_max_entries(s->skel->maps.queued_vectors, 1);
-	c->max_frames = feature_disabled("unwind", s->options.disabled) ? 1 : ABI_MAX_FRAMES;
+	c->max_frames = feature_disabled("unwind", s->options.points.disabled) ? 1 : ABI_MAX_FRAMES;
 }
 
 int session_check_rights(struct error *e)
@@ -81,20 +81,6 @@ static int refuse_without_storage(struct refusal *why)
 		return 0;
 	*why = *feature_refusal("task_storage");
 	return -EOPNOTSUPP;
-}
-
-static int open_points(struct session *s, struct error *e)
-{
-	const struct points_options o = {
-		.needs = s->options.needs,
-		.latencies = s->options.latencies,
-		.slow_probes = s->options.slow_probes,
-		.sample_ns = NSEC_PER_SEC /
-			     (s->options.rate_hz ? s->options.rate_hz : SESSION_RATE_ALONE),
-		.disabled = s->options.disabled,
-	};
-
-	return points_open(&s->points, &o, s->skel, s->nr_cpus, e);
 }
 
 static void cleanup_session(struct session **s)
@@ -132,7 +118,9 @@ int session_open_programs(const struct session_options *o, struct session **ret,
 		return fail(e, errno, "cannot open the BPF programs: %s", strerror(errno));
 	sync_configure(s);
 	configure(s);
-	r = open_points(s, e);
+	s->options.points.sample_ns =
+		NSEC_PER_SEC / (o->rate_hz ? o->rate_hz : SESSION_RATE_ALONE);
+	r = points_open(&s->points, &s->options.points, s->skel, s->nr_cpus, e);
 	if (r < 0)
 		return r;
 	trace_configure(s);

@@ -3,8 +3,7 @@
  * when they close, by whatever end of the process, every effect on the program ends. */
 #pragma once
 
-#include "experiment/backend.h"
-#include "shared/latency.h"
+#include "points/points.h"
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -13,8 +12,6 @@ struct code_map;
 struct elf_object;
 struct error;
 struct feature;
-struct point_site;
-struct points;
 struct session;
 struct slowing_seen;
 
@@ -39,11 +36,9 @@ struct session_options {
 	unsigned int waits;
 	bool slopes;	      /* windows can be opened in which slopes are measured */
 	bool slows;	      /* experiments may slow the line for real */
-	bool slow_probes;     /* ... and may do so at its visits (session_slow_at); takes
-				 POINTS_NEED_PROBES */
-	const char *disabled; /* comma list of features to go without, or NULL */
-	size_t latencies;     /* how many pairs there will be (points_pair) */
-	unsigned int needs;   /* enum points_needs */
+	struct points_options points; /* slow_probes: for session_slow_at, takes POINTS_NEED_PROBES
+				       * and slows; sample_ns is set by session_open; disabled is
+				       * for all of the session */
 	const char *trace; /* a new file to write every stop to that is booked (trace.c), or NULL */
 	bool calibrate;	   /* anew, whatever an earlier run has found */
 	bool inclusive;	   /* a sample belongs to every frame in scope of its call chain, not to the

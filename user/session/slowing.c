@@ -24,7 +24,7 @@ int session_slow_at(struct session *s, const struct point_site *sites, size_t n,
 	};
 	int r;
 
-	if (!s->options.slow_probes || by_probes(s))
+	if (!s->options.points.slow_probes || by_probes(s))
 		return fail(e, EINVAL,
 			    "the line cannot be slowed by probes in this session, or is already");
 	r = session_totals(s, &s->slow_begin);

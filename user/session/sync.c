@@ -44,7 +44,7 @@ void sync_configure(struct session *s)
 		(void)bpf_program__set_autoload(edges[i], !calls_only);
 	for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++)
 		(void)bpf_program__set_autoload(ours[i], calls_only);
-	s->sync_switch = calls_only && feature_usable("switch_raw", s->options.disabled);
+	s->sync_switch = calls_only && feature_usable("switch_raw", s->options.points.disabled);
 	(void)bpf_program__set_autoload(s->skel->progs.sync_switch, s->sync_switch);
 }
 

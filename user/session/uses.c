@@ -21,19 +21,19 @@ static const struct {
 	{"programs",
 	 "what run, attach and system load, with all kinds of points",
 	 true,
-	 {.needs = ALL_POINTS}},
+	 {.points.needs = ALL_POINTS}},
 	{"programs_options",
 	 "what --latency, --attribution inclusive and validate load",
 	 false,
-	 {.needs = POINTS_NEED_PROBES,
-	  .latencies = ABI_MAX_LATENCIES,
+	 {.points.needs = POINTS_NEED_PROBES,
+	  .points.latencies = ABI_MAX_LATENCIES,
 	  .inclusive = true,
 	  .slows = true,
-	  .slow_probes = true}},
+	  .points.slow_probes = true}},
 	{"programs_pthread",
 	 "what --sync pthread loads",
 	 false,
-	 {.needs = POINTS_NEED_PROBES, .sync = ABI_SYNC_PTHREAD}},
+	 {.points.needs = POINTS_NEED_PROBES, .sync = ABI_SYNC_PTHREAD}},
 };
 #define N_USES (sizeof(uses) / sizeof(*uses))
 
@@ -48,7 +48,7 @@ static int try_with(size_t i, enum abi_payer payer, bool many, const char *disab
 	o.payer = payer;
 	o.signo = SIGRTMAX;
 	o.many = o.all_execs = many;
-	o.disabled = disabled;
+	o.points.disabled = disabled;
 	o.calibrate = true; /* what that takes as well */
 	r = session_open_programs(&o, &s, why, &e);
 	session_close(s);
