@@ -61,20 +61,12 @@ static int open_event(struct collector *c, unsigned int cpu, size_t event)
 
 static int attach(struct collector *c, struct attached *a)
 {
-	LIBBPF_OPTS(bpf_perf_event_opts, opts, .bpf_cookie = a->event);
 	int fd = open_event(c, a->cpu, a->event);
+	int r = programs_attach_perf(c->skel->progs.collect_tick, fd < 0 ? -errno : fd, a->event,
+				     &a->link);
 
-	if (fd < 0)
-		return -errno;
-	a->link = bpf_program__attach_perf_event_opts(c->skel->progs.collect_tick, fd, &opts);
-	if (!a->link) {
-		int r = -errno;
-
-		(void)close(fd);
-		return r;
-	}
-	a->fd = fd;
-	return 0;
+	a->fd = r < 0 ? -1 : fd;
+	return r;
 }
 
 static void detach(struct attached *a)

@@ -14,11 +14,13 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* What a session as a whole takes of the kernel, whatever it is asked for. */
@@ -139,5 +141,34 @@ int programs_load(struct bpf_object_skeleton *skeleton, struct refusal *why)
 	load_log_listen(NULL);
 	if (r < 0)
 		refusal_of(r, &log, OPTIONS, why);
+	return r;
+}
+
+int programs_open_clock(pid_t pid, int cpu, uint64_t period_ns)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = period_ns,
+		.disabled = 1,
+	};
+	int fd = (int)syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int programs_attach_perf(const struct bpf_program *program, int fd, uint64_t cookie,
+			 struct bpf_link **ret)
+{
+	LIBBPF_OPTS(bpf_perf_event_opts, opts, .bpf_cookie = cookie);
+	int r;
+
+	if (fd < 0)
+		return fd;
+	*ret = bpf_program__attach_perf_event_opts(program, fd, &opts);
+	r = *ret ? 0 : -errno;
+	if (r < 0)
+		(void)close(fd);
 	return r;
 }

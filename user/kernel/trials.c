@@ -21,11 +21,8 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
-#include <linux/perf_event.h>
 #include <malloc.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/syscall.h>
 
 /* How often storage may be refused: an interrupt can meet a lock that is taken. And how long ticks
  * may take. */
@@ -33,24 +30,9 @@
 #define TICK_NS 100000
 #define MAX_WAIT_NS (2 * NSEC_PER_SEC)
 
-/* A CPU's clock, or (-1) one of the calling thread that ticks while it runs. */
-static int open_clock(pid_t pid, int cpu)
-{
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE,
-		.size = sizeof(attr),
-		.config = PERF_COUNT_SW_CPU_CLOCK,
-		.sample_period = TICK_NS,
-		.disabled = 1,
-	};
-	int fd = (int)syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-
-	return fd < 0 ? -errno : fd;
-}
-
 static int check_clock(struct bpf_object *o, struct bpf_program *p, struct load_log *l)
 {
-	_cleanup_close_ int fd = open_clock(-1, 0);
+	_cleanup_close_ int fd = programs_open_clock(-1, 0, TICK_NS);
 
 	(void)o, (void)p, (void)l;
 	return fd < 0 ? fd : 0;
@@ -74,16 +56,10 @@ static int check_storage(struct bpf_object *o, struct bpf_program *p, struct loa
 {
 	struct bpf_map *counts = bpf_object__find_map_by_name(o, "probe_ticks");
 	struct bpf_link *link;
-	int fd = open_clock(0, -1), r;
+	int r = programs_attach_perf(p, programs_open_clock(0, -1, TICK_NS), 0, &link);
 
-	if (fd < 0)
-		return fd;
-	link = bpf_program__attach_perf_event(p, fd);
-	if (!link) {
-		r = -errno;
-		(void)close(fd);
+	if (r < 0)
 		return r;
-	}
 	r = tick(bpf_map__fd(counts));
 	(void)bpf_link__destroy(link);
 	l->no_memory = r == -ENOMEM;

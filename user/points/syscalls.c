@@ -6,25 +6,19 @@
 
 #include "base/error.h"
 #include "cozbpf.skel.h"
+#include "kernel/programs.h"
 
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 static struct bpf_link *attach_traced(struct points *ps, unsigned int end)
 {
 	struct bpf_program *program =
 		end ? ps->skel->progs.progress_leave_traced : ps->skel->progs.progress_enter_traced;
+	struct bpf_link *link = NULL;
 	int fd = tracepoint_open("raw_syscalls", end ? "sys_exit" : "sys_enter");
-	struct bpf_link *link;
 
-	if (fd < 0) {
-		errno = -fd;
-		return NULL;
-	}
-	link = bpf_program__attach_perf_event(program, fd);
-	if (!link)
-		(void)close(fd);
+	errno = -programs_attach_perf(program, fd, 0, &link);
 	return link;
 }
 

@@ -128,9 +128,8 @@ int tracepoint_open(const char *category, const char *name)
 static struct bpf_link *link_traced(struct points *ps, size_t index, const char *category,
 				    const char *name, struct error *e)
 {
-	LIBBPF_OPTS(bpf_perf_event_opts, opts, .bpf_cookie = index);
-	int fd = tracepoint_open(category, name);
-	struct bpf_link *link;
+	int fd = tracepoint_open(category, name), r;
+	struct bpf_link *link = NULL;
 
 	if (fd < 0) {
 		(void)fail(e, -fd,
@@ -138,12 +137,10 @@ static struct bpf_link *link_traced(struct points *ps, size_t index, const char 
 			   category, name, strerror(-fd));
 		return NULL;
 	}
-	link = bpf_program__attach_perf_event_opts(ps->skel->progs.progress_traced, fd, &opts);
-	if (!link) {
-		(void)fail(e, errno, "cannot attach to the tracepoint %s:%s: %s", category, name,
-			   strerror(errno));
-		(void)close(fd);
-	}
+	r = programs_attach_perf(ps->skel->progs.progress_traced, fd, index, &link);
+	if (r < 0)
+		(void)fail(e, -r, "cannot attach to the tracepoint %s:%s: %s", category, name,
+			   strerror(-r));
 	return link;
 }
 

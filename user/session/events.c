@@ -43,6 +43,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "cozbpf.skel.h"
+#include "kernel/programs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -50,7 +51,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define EVENTS_PER_CPU 2
@@ -68,19 +68,6 @@ static uint64_t draw(struct session *s)
 	double middle = (double)NSEC_PER_SEC / s->rate_hz * EVENTS_PER_CPU * MEAN_FREQUENCY;
 
 	return (uint64_t)(middle * (LEAST_PERIOD + PERIOD_SPREAD * rng_unit(&s->rng)));
-}
-
-static int open_event(unsigned int cpu, uint64_t period)
-{
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE,
-		.size = sizeof(attr),
-		.config = PERF_COUNT_SW_CPU_CLOCK,
-		.sample_period = period,
-		.disabled = 1,
-	};
-
-	return (int)syscall(SYS_perf_event_open, &attr, -1, (int)cpu, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
 /* Until its clocks get other periods, a CPU ticks more or less often than all do on average. */
@@ -129,16 +116,16 @@ static int open_stopped(struct session *s, unsigned int cpu, struct error *e)
 {
 	for (size_t i = 0; i < EVENTS_PER_CPU; i++) {
 		uint64_t period = draw(s);
-		int fd = open_event(cpu, period);
+		int fd = programs_open_clock(-1, (int)cpu, period);
 		struct sampler *v;
 
-		if (fd < 0 && errno == ENODEV) /* the CPU is offline */
+		if (fd == -ENODEV) /* the CPU is offline */
 			continue;
 		if (fd < 0)
-			return fail(e, errno,
+			return fail(e, -fd,
 				    "cannot open a sampling clock on CPU %u: %s; run as root or "
 				    "give CAP_PERFMON",
-				    cpu, strerror(errno));
+				    cpu, strerror(-fd));
 		v = &s->events[s->n_events++];
 		*v = (struct sampler){.fd = fd, .kind = i, .cpu = cpu, .period = period};
 		note_spacing(s, cpu);

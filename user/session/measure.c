@@ -12,20 +12,17 @@
 #include "base/memory.h"
 #include "cozbpf.skel.h"
 #include "calibration/fit.h"
-#include "calibration/store.h"
+#include "kernel/programs.h"
 
 #include <errno.h>
-#include <linux/perf_event.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define TICK_NS (350 * NSEC_PER_USEC) /* a payment has long ended when the next tick comes */
@@ -221,26 +218,14 @@ static bool conclude(struct watcher *asker, struct watcher *payer, const struct 
 /* Ticks on the asker's CPU until there are enough, or it takes too long. */
 static int let_tick(struct session *s, struct watcher *asker, struct watcher *payer)
 {
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE,
-		.size = sizeof(attr),
-		.config = PERF_COUNT_SW_CPU_CLOCK,
-		.sample_period = TICK_NS,
-	};
 	uint64_t deadline = clock_monotonic_ns() + LONGEST_NS;
 	int kind = s->options.payer == ABI_PAY_NONE ? ORDINARY : KICKED;
 	struct bpf_link *link;
-	int fd = (int)syscall(SYS_perf_event_open, &attr, -1, asker->cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	int r = programs_attach_perf(s->skel->progs.calibrate_tick,
+				     programs_open_clock(-1, asker->cpu, TICK_NS), 0, &link);
 
-	if (fd < 0)
-		return -errno;
-	link = bpf_program__attach_perf_event(s->skel->progs.calibrate_tick, fd);
-	if (!link) {
-		int r = -errno;
-
-		(void)close(fd);
+	if (r < 0)
 		return r;
-	}
 	while (__atomic_load_n(&payer->n[kind], __ATOMIC_RELAXED) < WANTED &&
 	       clock_monotonic_ns() < deadline)
 		(void)usleep(5000);
