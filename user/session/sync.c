@@ -28,22 +28,14 @@ struct sync {
 void sync_configure(struct session *s)
 {
 	bool calls_only = s->options.sync == ABI_SYNC_PTHREAD;
-	struct bpf_program *edges[] = {
-		s->skel->progs.edge_newtask, s->skel->progs.edge_exec,	 s->skel->progs.edge_exit,
-		s->skel->progs.edge_waking,  s->skel->progs.edge_switch, s->skel->progs.edge_queue,
-		s->skel->progs.edge_execute, s->skel->progs.edge_polled,
-	};
-	struct bpf_program *ours[] = {
-		s->skel->progs.sync_enter,
-		s->skel->progs.sync_back,
-		s->skel->progs.sync_exec,
-		s->skel->progs.sync_exit,
-	};
+	struct bpf_program *p;
 
-	for (size_t i = 0; i < sizeof(edges) / sizeof(*edges); i++)
-		(void)bpf_program__set_autoload(edges[i], !calls_only);
-	for (size_t i = 0; i < sizeof(ours) / sizeof(*ours); i++)
-		(void)bpf_program__set_autoload(ours[i], calls_only);
+	bpf_object__for_each_program (p, s->skel->obj) {
+		if (strncmp(bpf_program__name(p), "edge_", 5) == 0)
+			(void)bpf_program__set_autoload(p, !calls_only);
+		if (strncmp(bpf_program__name(p), "sync_", 5) == 0)
+			(void)bpf_program__set_autoload(p, calls_only);
+	}
 	s->sync_switch = calls_only && feature_usable("switch_raw", s->options.points.disabled);
 	(void)bpf_program__set_autoload(s->skel->progs.sync_switch, s->sync_switch);
 }
