@@ -15,6 +15,12 @@ static inline uint64_t timespec_ns(struct timespec t)
 	return (uint64_t)t.tv_sec * NSEC_PER_SEC + (uint64_t)t.tv_nsec;
 }
 
+/* How often that is a second: @n times in @ns; 0 if that is no time. */
+static inline double clock_per_second(uint64_t n, uint64_t ns)
+{
+	return ns ? (double)n * (double)NSEC_PER_SEC / (double)ns : 0;
+}
+
 /* By how many ns this process's CLOCK_MONOTONIC is ahead of the kernel's own, as it is in a time
  * namespace. */
 extern int64_t clock_ahead_ns;

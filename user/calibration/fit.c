@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/memory.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -46,11 +47,6 @@ static double distance(const struct line *l, const struct unseen_point *p)
 	return (double)p->ns - l->y - l->slope * ((double)p->beside - l->x);
 }
 
-static double magnitude(double x)
-{
-	return x < 0 ? -x : x;
-}
-
 /* Of those no further than @limit from @from; NULL: of all. */
 static struct line least_squares(const struct unseen_point *p, size_t n, const struct line *from,
 				 double limit)
@@ -60,7 +56,7 @@ static struct line least_squares(const struct unseen_point *p, size_t n, const s
 	size_t used = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		if (from && magnitude(distance(from, &p[i])) > limit)
+		if (from && fabs(distance(from, &p[i])) > limit)
 			continue;
 		sx += (double)p[i].beside;
 		sy += (double)p[i].ns;
@@ -73,7 +69,7 @@ static struct line least_squares(const struct unseen_point *p, size_t n, const s
 	for (size_t i = 0; i < n; i++) {
 		double dx = (double)p[i].beside - l.x;
 
-		if (from && magnitude(distance(from, &p[i])) > limit)
+		if (from && fabs(distance(from, &p[i])) > limit)
 			continue;
 		sxx += dx * dx;
 		sxy += dx * ((double)p[i].ns - l.y);
@@ -95,7 +91,7 @@ static int64_t median(const struct line *l, const struct unseen_point *p, size_t
 	if (!n)
 		return none;
 	for (size_t i = 0; i < n; i++)
-		v[i] = (int64_t)(magnitudes ? magnitude(distance(l, &p[i])) : distance(l, &p[i]));
+		v[i] = (int64_t)(magnitudes ? fabs(distance(l, &p[i])) : distance(l, &p[i]));
 	qsort(v, n, sizeof(*v), ascending);
 	return v[n / 2];
 }

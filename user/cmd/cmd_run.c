@@ -84,7 +84,7 @@ static int find_program(struct run *r, struct error *e)
 
 static void library_is_ready(void *session, pid_t pid, int has)
 {
-	const struct session_handler own = {0};
+	const struct abi_proc own = {0};
 
 	session_set_handler(session, pid, has ? &own : NULL);
 }

@@ -16,8 +16,8 @@ struct error;
 
 struct backend_setup {
 	const struct abi_interval *intervals; /* of the selected line */
-	size_t n_intervals;			  /* at most ABI_MAX_INTERVALS */
-	double speedup;				  /* 0..1 */
+	size_t n_intervals;		      /* at most ABI_MAX_INTERVALS */
+	double speedup;			      /* 0..1 */
 	double slow; /* above 0, at most 1: the line is really slowed by this share instead; speedup
 			is 0 */
 	uint64_t most_growth_ns; /* the global delay grows by no more, whatever happens; 0: without
@@ -39,9 +39,7 @@ struct backend_point {
 struct backend_totals {
 	uint64_t time_ns;
 	uint64_t growth; /* of G */
-#define SUM_U64 uint64_t
-#define SUM_I64 int64_t
-#define SUM(kind, name, json) SUM_##kind name;
+#define SUM(kind, name, json) PROFILE_SUM_##kind name;
 #include "shared/sums.def"
 #undef SUM
 	uint64_t outside_wait_ns; /* in-scope threads runnable, behind tasks out of scope */

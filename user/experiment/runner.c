@@ -217,8 +217,7 @@ static uint64_t next_length(const struct runner *r, const struct tally_line *lin
 		if (r->points[i].kind == PROFILE_LATENCY)
 			pace.visits_per_s = 0;
 	if (r->o.shortest_ns && now > r->first_ns) {
-		pace.samples_per_s =
-			(double)line->total * (double)NSEC_PER_SEC / (double)(now - r->first_ns);
+		pace.samples_per_s = clock_per_second(line->total, now - r->first_ns);
 		length = plan_length(r->o.shortest_ns, length, &pace);
 	}
 	/* A wait is booked at its end. */
@@ -251,11 +250,6 @@ static double limited(const struct runner *r, const struct tally_line *line, dou
 	return speedup <= most ? speedup : plan_at_most(&r->plan, most);
 }
 
-static double per_second(uint64_t visits, uint64_t ns)
-{
-	return ns ? (double)visits * (double)NSEC_PER_SEC / (double)ns : 0;
-}
-
 static int begin_warm_up(struct runner *r, uint64_t now)
 {
 	r->due = later(now, r->bursts.warm_up_ns);
@@ -269,8 +263,9 @@ static int end_warm_up(struct runner *r)
 
 	if (err < 0)
 		return err;
-	r->visits_per_s = per_second(books_least_visits(r->points, r->n_points, &r->warm_up, &end),
-				     end.time_ns - r->warm_up.time_ns);
+	r->visits_per_s =
+		clock_per_second(books_least_visits(r->points, r->n_points, &r->warm_up, &end),
+				 end.time_ns - r->warm_up.time_ns);
 	/* What one experiment with few visits has asked for need not hold for ever. */
 	r->least_length /= 2;
 	return 0;
@@ -291,7 +286,7 @@ static int try_begin(struct runner *r, uint64_t now)
 	if (err < 0)
 		return err;
 	err = r->o.fixed_line ? select_fixed(r, intervals, &setup.n_intervals, &line)
-			    : select_drawn(r, now, intervals, &setup.n_intervals, &line);
+			      : select_drawn(r, now, intervals, &setup.n_intervals, &line);
 	if (err == -ENOENT) {
 		r->due = later(now, WAIT_NS);
 		return 0;
@@ -419,7 +414,7 @@ static int finish_experiment(struct runner *r, uint64_t end_ns, uint64_t least_n
 	if (err < 0)
 		return err;
 	if (!end.bounded && r->experiments++ == 0 && !r->visits_per_s)
-		r->visits_per_s = per_second(
+		r->visits_per_s = clock_per_second(
 			books_least_visits(r->points, r->n_points, &r->begin, &end), x.elapsed);
 	lengthen(r);
 	r->due = later(end.time_ns, plan_cool_off(r->o.cool_off_ns, r->length, r->o.experiment_ns));

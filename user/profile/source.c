@@ -193,18 +193,12 @@ static int get_number(const struct source *src, const char *key, struct number *
 /* -EINVAL: not the one spelling that a number below @limit has. */
 static int bucket_of(const char *name, uint32_t limit, uint32_t *ret)
 {
-	uint32_t v = 0;
+	char *end;
+	unsigned long v = strtoul(name, &end, 10);
 
-	if (!*name || (*name == '0' && name[1]))
+	if (*name < '0' || *name > '9' || (*name == '0' && name[1]) || *end || v >= limit)
 		return -EINVAL;
-	for (const char *c = name; *c; c++) {
-		if (*c < '0' || *c > '9')
-			return -EINVAL;
-		v = v * 10 + (uint32_t)(*c - '0');
-		if (v >= limit)
-			return -EINVAL;
-	}
-	*ret = v;
+	*ret = (uint32_t)v;
 	return 0;
 }
 

@@ -74,7 +74,7 @@ static void announce(const struct run *r, const char *reason)
 static int inject(struct run *r, pid_t pid, struct error *e)
 {
 	_cleanup_close_ int pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-	struct session_handler handler;
+	struct abi_proc handler;
 	struct injected got = {0};
 	unsigned int flags;
 	int err;
@@ -85,7 +85,7 @@ static int inject(struct run *r, pid_t pid, struct error *e)
 	    (r->scope && (session_flags(r->session, pid, &flags) < 0 || !(flags & ABI_PROC_IN))))
 		return fail(e, ESRCH, "process %d ended while we attached", (int)pid);
 	err = injector_enter(r->injection.injector, pid, pidfd, &got, e);
-	handler = (struct session_handler){got.handler, got.numbers};
+	handler = (struct abi_proc){.handler = got.handler, .numbers = got.numbers};
 	/* What was said of the program before an exec is not true of this one, which may have a
 	 * handler of its own. Where some are put into those that need one, it may be the library's.
 	 */

@@ -21,11 +21,6 @@
 #define LUMP_BELOW 0.24
 #define LEAST_STRETCH 0.01 /* less is not worth a pause of each thread that sleeps */
 
-static struct abi_control *control(struct session *s)
-{
-	return &s->skel->bss->control;
-}
-
 /* The median of quarter-octave buckets, at the middle of the median's bucket. */
 static uint64_t pause_latency_median(const struct session *s, const struct abi_totals *t)
 {
@@ -135,7 +130,7 @@ static uint64_t stretch_q16(const struct session *s, const struct abi_control *c
 static int begin(void *b, const struct backend_setup *setup)
 {
 	struct session *s = b;
-	struct abi_control *c = control(s);
+	struct abi_control *c = &s->skel->bss->control;
 	uint64_t epoch = (c->epoch + 1) | 1;
 	struct abi_setup *a = &c->setups[(epoch >> 1) & 1];
 	int r;
@@ -184,7 +179,7 @@ static int begin(void *b, const struct backend_setup *setup)
 static int end(void *b)
 {
 	struct session *s = b;
-	struct abi_control *c = control(s);
+	struct abi_control *c = &s->skel->bss->control;
 
 	if (c->epoch & 1) {
 		sync_active(s, false);

@@ -179,18 +179,18 @@ void processes_allow_signals(struct session *s, pid_t pid, const volatile unsign
 {
 	unsigned long long before = *execs;
 
-	session_set_handler(s, pid, &(struct session_handler){0});
+	session_set_handler(s, pid, &(struct abi_proc){0});
 	if (*execs != before)
 		session_set_handler(s, pid, NULL);
 }
 
-void session_set_handler(struct session *s, pid_t pid, const struct session_handler *h)
+void session_set_handler(struct session *s, pid_t pid, const struct abi_proc *h)
 {
 	struct abi_control *c = &s->skel->bss->control;
 	struct abi_proc p;
 
 	if (!s->options.many) {
-		c->handler = h ? h->address : 0;
+		c->handler = h ? h->handler : 0;
 		c->signals_ok = h != NULL;
 		return;
 	}
@@ -200,7 +200,7 @@ void session_set_handler(struct session *s, pid_t pid, const struct session_hand
 		return;
 	}
 	p.flags = h ? p.flags | ABI_PROC_SIGNALS : p.flags & ~(unsigned int)ABI_PROC_SIGNALS;
-	p.handler = h ? h->address : 0;
+	p.handler = h ? h->handler : 0;
 	p.numbers = h ? h->numbers : 0;
 	(void)put(s, pid, &p, BPF_EXIST);
 	unlock(s);

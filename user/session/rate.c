@@ -20,11 +20,6 @@
 /* Slopes of a server may come a little later, but nobody should notice that they are measured. */
 #define MOST_TICKS_LIGHT 0.015
 
-static double per_second(uint64_t n, uint64_t ns)
-{
-	return ns ? (double)n * (double)NSEC_PER_SEC / (double)ns : 0;
-}
-
 /* As often as ticks of @tick_ns may come that take @share of the time, within bounds. */
 static unsigned int rate_of(uint64_t tick_ns, double share, unsigned int least, unsigned int most)
 {
@@ -48,13 +43,13 @@ bool rate_alone(const struct rate_seen *x)
 	if (x->samples < RATE_ENOUGH_SAMPLES)
 		return false;
 	return (double)x->turns <= TURNS_SHARE * (double)x->samples &&
-	       per_second(x->wakes, x->run_ns) < WAKES_PER_SECOND;
+	       clock_per_second(x->wakes, x->run_ns) < WAKES_PER_SECOND;
 }
 
 unsigned int rate_next(unsigned int rate, bool first, const struct rate_seen *x)
 {
-	double visits = SAMPLES_PER_VISIT * per_second(x->visits, x->ns);
-	double edges = SAMPLES_PER_EDGE * per_second(x->wakes + x->cpu_waits, x->run_ns);
+	double visits = SAMPLES_PER_VISIT * clock_per_second(x->visits, x->ns);
+	double edges = SAMPLES_PER_EDGE * clock_per_second(x->wakes + x->cpu_waits, x->run_ns);
 	/* Both: where there are no edges nobody waits, and many of them to a visit leave it an
 	 * average of large steps. */
 	double wanted = visits < edges ? visits : edges, low = rate_low(x->tick_ns);

@@ -73,14 +73,10 @@ int session_attach(struct session *s, pid_t pid, struct error *e);
  * the unwinding tables out of the map. */
 int session_set_code(struct session *s, struct code_map *map, struct error *e);
 
-/* A handler of the payment signal: as in struct abi_proc. All 0: the library's. */
-struct session_handler {
-	uint64_t address;
-	unsigned int numbers;
-};
-/* @pid has the handler @h now, which its children inherit; NULL: it has none after all. A child
- * that has session_processes_fd may call it, and session_flags, too. */
-void session_set_handler(struct session *s, pid_t pid, const struct session_handler *h);
+/* @pid has a handler of the payment signal now, the one that handler and numbers of @h say (0: the
+ * library's), and its children inherit it; NULL: it has none after all. A child that has
+ * session_processes_fd may call it, and session_flags, too. */
+void session_set_handler(struct session *s, pid_t pid, const struct abi_proc *h);
 
 /* A scope of many processes. What is entered leaves by itself when it ends. */
 struct session_process {
