@@ -130,14 +130,12 @@ int points_attach_sites(struct points *ps, size_t point, const struct point_site
 
 void point_keep(struct point *p, struct bpf_link *link)
 {
-	xarray_room(p->links, p->n_links);
-	p->links[p->n_links++] = link;
+	xarray_add(p->links, p->n_links, link);
 }
 
 void point_keep_fd(struct point *p, int fd)
 {
-	xarray_room(p->fds, p->n_fds);
-	p->fds[p->n_fds++] = fd;
+	xarray_add(p->fds, p->n_fds, fd);
 }
 
 void point_free(struct point *p)

@@ -2,7 +2,6 @@
 #include "profile/addresses.h"
 
 #include "base/memory.h"
-#include "profile/merge.h"
 #include "profile/record.h"
 
 #include <inttypes.h>
@@ -13,18 +12,6 @@
 /* Of one record: what a reader takes of a string. */
 #define MOST_TEXT (SOURCE_MAX_STRING - 1)
 #define PAIR_ROOM 40
-
-/* Takes over @counts. */
-static void add_record(struct profile *p, const struct profile_addresses *of, char *counts)
-{
-	const struct profile_addresses copy = {.path = xstrdup(of->path),
-					       .build = of->build ? xstrdup(of->build) : NULL,
-					       .inode = of->inode,
-					       .changed_ns = of->changed_ns,
-					       .counts = counts};
-
-	profile_move_addresses(p, &copy, 1);
-}
 
 void profile_addresses_add(struct profile *p, const struct profile_addresses *of,
 			   const struct profile_place *places, size_t n)
@@ -37,7 +24,15 @@ void profile_addresses_add(struct profile *p, const struct profile_addresses *of
 					 used ? " " : "", places[i].offset, places[i].count);
 		if (i + 1 < n && used + PAIR_ROOM < sizeof(text))
 			continue;
-		add_record(p, of, xstrndup(text, used));
+		p->addresses =
+			xreallocarray(p->addresses, p->n_addresses + 1, sizeof(*p->addresses));
+		p->addresses[p->n_addresses++] = (struct profile_addresses){
+			.path = xstrdup(of->path),
+			.build = of->build ? xstrdup(of->build) : NULL,
+			.inode = of->inode,
+			.changed_ns = of->changed_ns,
+			.counts = xstrndup(text, used),
+		};
 		used = 0;
 	}
 }

@@ -70,21 +70,17 @@ const struct profile_samples *profile_find_samples(const struct profile *p, cons
 			    : NULL;
 }
 
-/* @more elements come after the *n that there are. */
-static void move(void *list_ptr, size_t *n, const void *from, size_t more, size_t size)
+/* The @more elements of @from, which is freed, come after the *n that there are. */
+static void move(void *list_ptr, size_t *n, void *from, size_t more, size_t size)
 {
 	void **list = list_ptr;
 
-	if (more == 0)
-		return;
-	*list = xreallocarray(*list, *n + more, size);
-	memcpy((char *)*list + *n * size, from, more * size);
-	*n += more;
-}
-
-void profile_move_addresses(struct profile *p, const struct profile_addresses *a, size_t n)
-{
-	move(&p->addresses, &p->n_addresses, a, n, sizeof(*a));
+	if (more) {
+		*list = xreallocarray(*list, *n + more, size);
+		memcpy((char *)*list + *n * size, from, more * size);
+		*n += more;
+	}
+	free(from);
 }
 
 void profile_clear_addresses(struct profile *p)
@@ -155,7 +151,8 @@ void profile_append(struct profile *into, struct profile *from)
 	move(&into->slopes, &into->n_slopes, from->slopes, from->n_slopes, sizeof(*from->slopes));
 	move(&into->samples, &into->n_samples, from->samples, from->n_samples,
 	     sizeof(*from->samples));
-	profile_move_addresses(into, from->addresses, from->n_addresses);
+	move(&into->addresses, &into->n_addresses, from->addresses, from->n_addresses,
+	     sizeof(*from->addresses));
 	profile_add_count(&into->runtime_ns, from->runtime_ns);
 	profile_add_count(&into->sampled, from->sampled);
 	profile_add_count(&into->unattributed, from->unattributed);
@@ -166,11 +163,6 @@ void profile_append(struct profile *into, struct profile *from)
 		into->first_bad_line = from->first_bad_line;
 	into->bad_lines += from->bad_lines;
 	into->kept += from->kept;
-	free(from->runs);
-	free(from->experiments);
-	free(from->slopes);
-	free(from->samples);
-	free(from->addresses);
 	*from = (struct profile){0};
 }
 

@@ -20,5 +20,3 @@ void profile_clear_addresses(struct profile *p);
 
 /* The rest is internal to the package. A file says what it likes: sums end at UINT64_MAX. */
 void profile_add_count(uint64_t *to, uint64_t more);
-/* Moves @n records to the end of @p's. */
-void profile_move_addresses(struct profile *p, const struct profile_addresses *a, size_t n);

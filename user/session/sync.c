@@ -88,8 +88,7 @@ static int attach(struct session *s, const struct uprobes *u, const struct bpf_p
 
 	if (r < 0)
 		return r;
-	xarray_room(sync->links, sync->n_links);
-	sync->links[sync->n_links++] = link;
+	xarray_add(sync->links, sync->n_links, link);
 	return 0;
 }
 

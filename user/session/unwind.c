@@ -74,8 +74,7 @@ static void give_part(struct unwind *u, struct unwind_part p)
 {
 	if (!p.room)
 		return;
-	xarray_room(u->free, u->n_free);
-	u->free[u->n_free++] = p;
+	xarray_add(u->free, u->n_free, p);
 }
 
 static void publish(struct session *s, size_t space)

@@ -99,12 +99,12 @@ static void add_site(struct gathering *g, uint64_t vaddr, uint64_t semaphore,
 		free(point);
 		return;
 	}
-	xarray_room(v->sites, v->n);
-	v->sites[v->n++] = (struct site){.object = g->object,
-					 .vaddr = vaddr,
-					 .semaphore = semaphore,
-					 .kind = kind,
-					 .point = point};
+	xarray_add(v->sites, v->n,
+		   (struct site){.object = g->object,
+				 .vaddr = vaddr,
+				 .semaphore = semaphore,
+				 .kind = kind,
+				 .point = point});
 }
 
 static int gather_probe(const struct usdt_probe *p, void *arg)
@@ -192,8 +192,7 @@ static int attach_object(struct visit_rates *v, size_t from, size_t *ret_end, st
 	fd = uprobes_link(&u, v->skel->progs.visit_rates_probe, e);
 	if (fd < 0)
 		return fd;
-	xarray_room(v->links, v->n_links);
-	v->links[v->n_links++] = fd;
+	xarray_add(v->links, v->n_links, fd);
 	return 0;
 }
 
@@ -360,8 +359,7 @@ static void add_found(struct visit_rates *v, enum visit_rate_kind kind, const ch
 		}
 	if (!visits)
 		return;
-	xarray_room(v->found, v->n_found);
-	v->found[v->n_found++] = (struct visit_rate){kind, xstrdup(point), per_s};
+	xarray_add(v->found, v->n_found, (struct visit_rate){kind, xstrdup(point), per_s});
 }
 
 static void forget(struct visit_rates *v)
