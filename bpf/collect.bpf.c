@@ -291,5 +291,3 @@ int collect_tick(struct bpf_perf_event_data *ctx)
 	(void)__sync_lock_test_and_set(&c->busy, 0);
 	return 0;
 }
-
-char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -268,6 +268,9 @@ struct bpf_iter__task {
 
 #include <bpf/bpf_helpers.h>
 
+/* Every object has it: without, the kernel refuses many of its functions. */
+char LICENSE[] __weak SEC("license") = "Dual BSD/GPL";
+
 extern int bpf_send_signal_task(struct task_struct *task, int sig, enum pid_type type,
 				u64 value) __ksym __weak; /* 6.13 */
 extern struct task_struct *

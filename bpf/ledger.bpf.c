@@ -5,5 +5,3 @@
 #include "bpf/edges.h"
 #include "bpf/sync_lifecycle.h"
 #include "bpf/calibrate.h"
-
-char LICENSE[] __weak SEC("license") = "Dual BSD/GPL";

@@ -19,5 +19,3 @@ int loader_state(struct pt_regs *ctx)
 		bpf_ringbuf_output(&loads, &process, sizeof(process), 0);
 	return 0;
 }
-
-char LICENSE[] __weak SEC("license") = "Dual BSD/GPL";

@@ -25,5 +25,3 @@ int owed_threads(struct bpf_iter__task *ctx)
 	bpf_seq_write(ctx->meta->seq, &r, sizeof(r));
 	return 0;
 }
-
-char LICENSE[] __weak SEC("license") = "Dual BSD/GPL";

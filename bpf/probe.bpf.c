@@ -39,5 +39,3 @@ int probe_level(void *ctx)
 {
 	return (int)BPF_CORE_READ(bpf_get_current_task_btf(), thread_pid, level);
 }
-
-char LICENSE[] SEC("license") = "Dual BSD/GPL";

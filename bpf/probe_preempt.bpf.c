@@ -23,5 +23,3 @@ int probe_preempt(void *ctx)
 		__sync_fetch_and_add(&preemptible_calls, 1);
 	return 0;
 }
-
-char LICENSE[] SEC("license") = "Dual BSD/GPL";

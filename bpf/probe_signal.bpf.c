@@ -8,5 +8,3 @@ int probe_send_signal_task(void *ctx)
 {
 	return bpf_send_signal_task(bpf_get_current_task_btf(), 0, PIDTYPE_PID, 0);
 }
-
-char LICENSE[] SEC("license") = "Dual BSD/GPL";

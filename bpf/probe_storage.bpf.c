@@ -38,5 +38,3 @@ int probe_storage(void *ctx)
 		__sync_fetch_and_add(n, 1);
 	return v ? bpf_loop(1, probe_step, NULL, 0) : 0;
 }
-
-char LICENSE[] SEC("license") = "Dual BSD/GPL";

@@ -9,5 +9,3 @@ int probe_uprobe(void *ctx)
 {
 	return (int)bpf_get_attach_cookie(ctx);
 }
-
-char LICENSE[] SEC("license") = "Dual BSD/GPL";

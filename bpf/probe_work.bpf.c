@@ -32,5 +32,3 @@ int probe_task_work(void *ctx)
 	bpf_task_release(task);
 	return 0;
 }
-
-char LICENSE[] SEC("license") = "Dual BSD/GPL";

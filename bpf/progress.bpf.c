@@ -169,5 +169,3 @@ int progress_traced(void *ctx)
 {
 	return visit_here(bpf_get_attach_cookie(ctx));
 }
-
-char LICENSE[] __weak SEC("license") = "Dual BSD/GPL";

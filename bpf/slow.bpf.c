@@ -69,5 +69,3 @@ int slow_visit(struct pt_regs *ctx)
 		spin(task, &slowed[me], ns, epoch);
 	return 0;
 }
-
-char LICENSE[] __weak SEC("license") = "Dual BSD/GPL";

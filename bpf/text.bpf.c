@@ -64,5 +64,3 @@ int BPF_PROG(text_trap, int signal, struct kernel_siginfo *info, struct task_str
 	text_died = task_process(task);
 	return 0;
 }
-
-char LICENSE[] __weak SEC("license") = "Dual BSD/GPL";

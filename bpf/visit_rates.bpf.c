@@ -46,5 +46,3 @@ int BPF_PROG(visit_rates_call, struct pt_regs *regs, long number)
 		visit_rates_add(VISIT_RATES_SITES + (u64)number);
 	return 0;
 }
-
-char LICENSE[] SEC("license") = "Dual BSD/GPL";
