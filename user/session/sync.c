@@ -3,9 +3,9 @@
  * of the C library's calls. */
 #include "session/internal.h"
 
-#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "cozbpf.skel.h"
 #include "elf/code_place.h"
 #include "elf/object.h"
@@ -21,8 +21,7 @@
 
 struct sync {
 	struct shim_slot *slots; /* all of the map */
-	struct bpf_link **links;
-	size_t n_links;
+	struct point probes;
 };
 
 void sync_configure(struct session *s)
@@ -59,9 +58,7 @@ void sync_close(struct session *s)
 	if (!s->sync)
 		return;
 	sync_active(s, false);
-	for (size_t i = 0; i < s->sync->n_links; i++)
-		(void)bpf_link__destroy(s->sync->links[i]);
-	free(s->sync->links);
+	point_free(&s->sync->probes);
 	if (s->sync->slots)
 		(void)munmap(s->sync->slots, SHIM_ENTRIES * sizeof(struct shim_slot));
 	free(s->sync);
@@ -76,20 +73,6 @@ void sync_active(struct session *s, bool active)
 		return;
 	all = (struct shim_sync *)&s->sync->slots[SHIM_SLOTS];
 	__atomic_store_n(&all->active, active, __ATOMIC_RELEASE);
-}
-
-/* A probe of @u, which has one. */
-static int attach(struct session *s, const struct uprobes *u, const struct bpf_program *prog,
-		  struct error *e)
-{
-	struct sync *sync = s->sync;
-	struct bpf_link *link;
-	int r = uprobe_attach(u, 0, prog, &link, e);
-
-	if (r < 0)
-		return r;
-	xarray_add(sync->links, sync->n_links, link);
-	return 0;
 }
 
 int session_sync_shim(struct session *s, const void *image, size_t size, const char *path,
@@ -117,15 +100,17 @@ int session_sync_shim(struct session *s, const void *image, size_t size, const c
 					  .pid = s->points.pid,
 					  .all = &probe,
 					  .n = 1};
+		struct bpf_link *link;
 		struct elf_symbol sym;
 
 		if (elf_object_find_function(o, sites[i].name, &sym) < 0)
 			return fail(e, ENOENT, "--sync pthread: the preloaded library has no %s",
 				    sites[i].name);
 		probe.vaddr = sym.addr;
-		r = attach(s, &u, sites[i].prog, &why);
+		r = uprobe_attach(&u, 0, sites[i].prog, &link, &why);
 		if (r < 0)
 			return fail(e, -r, "--sync pthread: %s", why.text);
+		point_keep(&s->sync->probes, link);
 	}
 	return r;
 }
