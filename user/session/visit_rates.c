@@ -14,6 +14,7 @@
 #include "kernel/namespace.h"
 #include "kernel/probe.h"
 #include "kernel/uprobes.h"
+#include "points/points.h"
 #include "shared/visit_rates.h"
 #include "target/syscalls.h"
 #include "visit_rates.skel.h"
@@ -23,7 +24,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* First a glance, in which even a function of a million calls a second is no burden. */
 #define GLANCE_NS (30 * NSEC_PER_MSEC)
@@ -64,8 +64,7 @@ struct visit_rates {
 	size_t n_cpus;
 	struct site *sites;
 	size_t n;
-	int *links;
-	size_t n_links;
+	struct point probes;
 	struct bpf_link *calls;
 	enum { GLANCING, LOOKING, KNOWN } state;
 	uint64_t since_ns, due_ns, took_ns,
@@ -157,15 +156,6 @@ static int gather(struct visit_rates *v)
 	return r;
 }
 
-static void detach(struct visit_rates *v)
-{
-	for (size_t i = 0; i < v->n_links; i++)
-		(void)close(v->links[i]);
-	v->n_links = 0;
-	free(v->links);
-	v->links = NULL;
-}
-
 /* The sites of one object, from @from on; *ret_end: where those of the next one begin. */
 static int attach_object(struct visit_rates *v, size_t from, size_t *ret_end, struct error *e)
 {
@@ -192,7 +182,7 @@ static int attach_object(struct visit_rates *v, size_t from, size_t *ret_end, st
 	fd = uprobes_link(&u, v->skel->progs.visit_rates_probe, e);
 	if (fd < 0)
 		return fd;
-	xarray_add(v->links, v->n_links, fd);
+	point_keep_fd(&v->probes, fd);
 	return 0;
 }
 
@@ -295,7 +285,7 @@ static int look_again(struct visit_rates *v, uint64_t now, uint64_t cpu_ns)
 		    (cpu_s > 0 && (double)(v->after[i] - v->before[i]) > MOST_PER_CPU_S * cpu_s))
 			some = v->sites[i].dropped = true;
 	if (some) {
-		detach(v);
+		point_free(&v->probes);
 		r = attach(v, NULL);
 	}
 	read_counters(v, v->before);
@@ -325,7 +315,7 @@ int visit_rates_step(struct visit_rates *v, uint64_t now, uint64_t *ret_next, st
 	} else {
 		read_counters(v, v->after);
 		v->took_ns = clock_monotonic_ns() - v->since_ns;
-		detach(v);
+		point_free(&v->probes);
 		(void)bpf_link__destroy(v->calls);
 		v->calls = NULL;
 		v->state = KNOWN;
@@ -413,7 +403,7 @@ void visit_rates_end(struct visit_rates *v)
 {
 	if (!v)
 		return;
-	detach(v);
+	point_free(&v->probes);
 	(void)bpf_link__destroy(v->calls);
 	visit_rates_bpf__destroy(v->skel);
 	for (size_t i = 0; i < v->n; i++)
