@@ -21,7 +21,6 @@
 #include <unistd.h>
 
 #define APART_NS NSEC_PER_SEC
-#define STEAL_FIELD 8 /* of the line "cpu" in /proc/stat, counted from 1; in ticks of USER_HZ */
 
 static const char *const counter_texts[] = {
 #define COUNTER(name, text) text,
@@ -124,24 +123,19 @@ char *session_counters(struct session *s)
 	return text;
 }
 
-/* Of all CPUs since boot; 0 where nothing is known. */
+/* Of all CPUs since boot; 0 where nothing is known. It is the eighth number of the first line of
+ * /proc/stat, in ticks of USER_HZ. */
 static uint64_t read_stolen(int fd)
 {
-	char text[512], *at = text;
-	uint64_t ticks = 0;
+	char text[512];
+	uint64_t ticks;
 	long hz = sysconf(_SC_CLK_TCK);
 	ssize_t n = pread(fd, text, sizeof(text) - 1, 0);
 
 	if (n <= 0 || hz <= 0)
 		return 0;
 	text[n] = 0;
-	if (strncmp(text, "cpu ", 4) != 0)
-		return 0;
-	for (int field = 0; field < STEAL_FIELD && at; field++) {
-		at = strchr(at, ' ');
-		at = at ? at + strspn(at, " ") : NULL;
-	}
-	if (!at || sscanf(at, "%" SCNu64, &ticks) != 1)
+	if (sscanf(text, "cpu %*u %*u %*u %*u %*u %*u %*u %" SCNu64, &ticks) != 1)
 		return 0;
 	return ticks * (NSEC_PER_SEC / (uint64_t)hz);
 }
