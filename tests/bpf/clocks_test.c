@@ -42,8 +42,10 @@ static bool two_cpus(unsigned int cpus[2])
 
 static void start(struct driven *d, unsigned int cpu)
 {
-	struct session_options o = {
-		.payer = ABI_PAY_NONE, .signo = SIGRTMAX - 3, .rate_hz = 1000, .seed = 1};
+	struct session_options o = {.config.payer = ABI_PAY_NONE,
+				    .config.signo = SIGRTMAX - 3,
+				    .rate_hz = 1000,
+				    .seed = 1};
 
 	driven_open(d, &o);
 	driven_fork(d, work);

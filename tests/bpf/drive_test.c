@@ -14,12 +14,12 @@
 
 static void start(struct driven *d, enum abi_payer payer, const char *disabled)
 {
-	struct session_options o = {.payer = payer,
-				    .signo = SIGRTMAX - 3,
+	struct session_options o = {.config.payer = payer,
+				    .config.signo = SIGRTMAX - 3,
 				    .rate_hz = 1000,
 				    .seed = 1,
 				    .points.disabled = disabled,
-				    .slows = true,
+				    .config.slows = true,
 				    .points.slow_probes = true,
 				    .points.needs = POINTS_NEED_PROBES};
 	struct point_site site = {0};
@@ -289,7 +289,7 @@ int __wrap_libbpf_num_possible_cpus(void)
 
 static void a_machine_with_too_many_cpus_is_refused(void **state)
 {
-	struct session_options o = {.payer = ABI_PAY_NONE};
+	struct session_options o = {.config.payer = ABI_PAY_NONE};
 	struct session *s = NULL;
 	struct error e = {.text = ""};
 

@@ -59,8 +59,8 @@ static void add_latency(struct driven *d, size_t n, const char *begin, const cha
 
 static void start(struct driven *d, enum abi_payer payer)
 {
-	struct session_options o = {.payer = payer,
-				    .signo = SIGRTMAX - 3,
+	struct session_options o = {.config.payer = payer,
+				    .config.signo = SIGRTMAX - 3,
 				    .rate_hz = 2000,
 				    .seed = 1,
 				    .points.latencies = 4,

@@ -73,11 +73,11 @@ static struct code_map *code;
 
 static void open_session(bool many)
 {
-	struct session_options o = {.payer = ABI_PAY_NONE,
-				    .signo = SIGRTMAX - 3,
+	struct session_options o = {.config.payer = ABI_PAY_NONE,
+				    .config.signo = SIGRTMAX - 3,
 				    .rate_hz = 1000,
 				    .seed = 1,
-				    .many = many};
+				    .config.many = many};
 	struct code_scope scope = {.functions = true};
 	struct error e = {.text = ""};
 

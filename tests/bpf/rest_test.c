@@ -27,8 +27,10 @@ static void computes(void)
 
 static void start(struct driven *d)
 {
-	struct session_options o = {
-		.payer = ABI_PAY_HOLD, .signo = SIGRTMAX - 3, .rate_hz = 1000, .seed = 1};
+	struct session_options o = {.config.payer = ABI_PAY_HOLD,
+				    .config.signo = SIGRTMAX - 3,
+				    .rate_hz = 1000,
+				    .seed = 1};
 
 	driven_open(d, &o);
 	d->function = "produce";

@@ -104,7 +104,7 @@ static int64_t paid_by(struct session *s, unsigned int tid)
 static void a_debt_is_slept_off_once(void **state)
 {
 	struct session_options o = {
-		.payer = ABI_PAY_HOLD, .signo = SIGNO, .rate_hz = 1000, .seed = 1};
+		.config.payer = ABI_PAY_HOLD, .config.signo = SIGNO, .rate_hz = 1000, .seed = 1};
 	struct code_scope scope = {.functions = true};
 	struct abi_interval iv[ABI_MAX_INTERVALS];
 	struct backend_setup setup = {.intervals = iv, .speedup = 0.5};

@@ -131,7 +131,7 @@ static bool too_few_cpus(void)
 static void start(struct driven *d, void (*body)(void))
 {
 	struct session_options o = {
-		.payer = ABI_PAY_HOLD, .signo = SIGNO, .rate_hz = 1000, .seed = 1};
+		.config.payer = ABI_PAY_HOLD, .config.signo = SIGNO, .rate_hz = 1000, .seed = 1};
 
 	driven_open(d, &o);
 	session_calibrate(d->session);

@@ -93,9 +93,9 @@ static void work_and_rest(void)
 static void start(struct driven *d, enum abi_payer payer, const char *disabled, void (*body)(void),
 		  bool calls)
 {
-	struct session_options o = {.payer = payer,
-				    .sync = ABI_SYNC_PTHREAD,
-				    .signo = SIGRTMAX - 3,
+	struct session_options o = {.config.payer = payer,
+				    .config.sync = ABI_SYNC_PTHREAD,
+				    .config.signo = SIGRTMAX - 3,
 				    .rate_hz = 2000,
 				    .seed = 1,
 				    .points.disabled = disabled};

@@ -185,8 +185,10 @@ static uint64_t samples_outside(struct session *s)
 
 static void attributes(void (*work)(void), const char *function)
 {
-	struct session_options o = {
-		.payer = ABI_PAY_NONE, .signo = SIGRTMAX - 3, .rate_hz = 2000, .seed = 1};
+	struct session_options o = {.config.payer = ABI_PAY_NONE,
+				    .config.signo = SIGRTMAX - 3,
+				    .rate_hz = 2000,
+				    .seed = 1};
 	struct code_scope scope = {.functions = true};
 	struct error e = {.text = ""};
 	struct code_map *code;
@@ -300,8 +302,10 @@ TEST(unwind_system)
  */
 static void test_closed_by_a_child(void **state)
 {
-	struct session_options o = {
-		.payer = ABI_PAY_NONE, .signo = SIGRTMAX - 3, .rate_hz = 2000, .seed = 1};
+	struct session_options o = {.config.payer = ABI_PAY_NONE,
+				    .config.signo = SIGRTMAX - 3,
+				    .rate_hz = 2000,
+				    .seed = 1};
 	uint64_t until = clock_monotonic_ns() + 20 * NSEC_PER_SEC;
 	struct error e = {.text = ""};
 	struct session *s = NULL;

@@ -61,11 +61,11 @@ static void is_woken_by_a_thread(void)
 
 static void start(struct driven *d, void (*body)(void), const char *selected)
 {
-	struct session_options o = {.payer = ABI_PAY_HOLD,
-				    .signo = SIGRTMAX - 3,
+	struct session_options o = {.config.payer = ABI_PAY_HOLD,
+				    .config.signo = SIGRTMAX - 3,
 				    .rate_hz = 1000,
 				    .seed = 1,
-				    .waits = WAITS_ALL};
+				    .config.waits = WAITS_ALL};
 
 	driven_open(d, &o);
 	d->function = selected;

@@ -121,7 +121,7 @@ static uint64_t stretch_q16(const struct session *s, const struct abi_control *c
 {
 	uint64_t tick = (uint64_t)c->costs.tick_ns;
 
-	if (s->options.slows || (double)tick < LEAST_STRETCH * (double)c->spacing_ns ||
+	if (s->options.config.slows || (double)tick < LEAST_STRETCH * (double)c->spacing_ns ||
 	    tick > c->spacing_ns / 2)
 		return 0;
 	return (tick << 16) / (c->spacing_ns - tick);
@@ -137,7 +137,7 @@ static int begin(void *b, const struct backend_setup *setup)
 
 	if (setup->n_intervals > ABI_MAX_INTERVALS)
 		return -E2BIG;
-	if (setup->slow > 0 && !s->options.slows)
+	if (setup->slow > 0 && !s->options.config.slows)
 		return -EOPNOTSUPP;
 	own_cost_end(s);
 	events_in_step(s, false);
@@ -217,7 +217,7 @@ _Static_assert(sizeof(struct abi_chain) == ABI_CHAIN_SITES * sizeof(abi_u64), "n
 static int samples(void *b, struct backend_sample **ret, size_t *ret_n)
 {
 	struct session *s = b;
-	bool inclusive = s->options.inclusive;
+	bool inclusive = s->options.config.inclusive;
 	const size_t sites = inclusive ? ABI_CHAIN_SITES : 1;
 	uint32_t n, max = inclusive ? ABI_MAX_CHAINS : ABI_MAX_SAMPLES;
 	_cleanup_free_ abi_u64 *keys = xcalloc(max * sites, sizeof(*keys));

@@ -38,7 +38,7 @@ static struct calibration_key make_key(struct session *s, const int cpu[2])
 	(void)snprintf(how, sizeof(how), "payer=%u task_work=%u signal_task=%u cpus=%d,%d",
 		       config->payer, config->has_task_work, config->has_send_signal_task, cpu[0],
 		       cpu[1]);
-	calibration_key_make(&key, s->options.payer, how);
+	calibration_key_make(&key, s->options.config.payer, how);
 	return key;
 }
 
@@ -64,7 +64,7 @@ int calibrate(struct session *s)
 		return r;
 	/* On one CPU nobody else runs when a selected sample raises G: payments begin at a switch,
 	 * without a kick, and cost less. */
-	if (s->options.payer != ABI_PAY_NONE && s->skel->rodata->config.has_task_work &&
+	if (s->options.config.payer != ABI_PAY_NONE && s->skel->rodata->config.has_task_work &&
 	    cpu[0] == cpu[1])
 		return 0;
 	r = calibrate_measure(s, cpu, costs);

@@ -164,7 +164,7 @@ static bool install_handler(struct session *s, struct sigaction *old)
 			  MAP_SHARED, bpf_map__fd(s->skel->maps.slots), 0);
 	if (shim.slots == MAP_FAILED)
 		return false;
-	if (sigaction(s->options.signo, &sa, old) == 0)
+	if (sigaction(s->options.config.signo, &sa, old) == 0)
 		return true;
 	(void)munmap(shim.slots, SHIM_SLOTS * sizeof(*shim.slots));
 	return false;
@@ -172,7 +172,7 @@ static bool install_handler(struct session *s, struct sigaction *old)
 
 static void remove_handler(struct session *s, const struct sigaction *old)
 {
-	(void)sigaction(s->options.signo, old, NULL);
+	(void)sigaction(s->options.config.signo, old, NULL);
 	(void)munmap(shim.slots, SHIM_SLOTS * sizeof(*shim.slots));
 }
 
@@ -219,7 +219,7 @@ static bool conclude(struct watcher *asker, struct watcher *payer, const struct 
 static int let_tick(struct session *s, struct watcher *asker, struct watcher *payer)
 {
 	uint64_t deadline = clock_monotonic_ns() + LONGEST_NS;
-	int kind = s->options.payer == ABI_PAY_NONE ? ORDINARY : KICKED;
+	int kind = s->options.config.payer == ABI_PAY_NONE ? ORDINARY : KICKED;
 	struct bpf_link *link;
 	int r = programs_attach_perf(s->skel->progs.calibrate_tick,
 				     programs_open_clock(-1, asker->cpu, TICK_NS), 0, &link);
@@ -258,7 +258,8 @@ static int measure(struct session *s, struct watcher *asker, struct watcher *pay
 {
 	struct abi_calibration *a = &s->skel->bss->calibration;
 	struct abi_totals before, after;
-	bool by_shim = s->options.payer == ABI_PAY_SLEEP || s->options.payer == ABI_PAY_SPIN;
+	bool by_shim =
+		s->options.config.payer == ABI_PAY_SLEEP || s->options.config.payer == ABI_PAY_SPIN;
 	struct abi_control *c = &s->skel->bss->control;
 	struct payments held;
 	int r;
@@ -292,20 +293,20 @@ static int measure(struct session *s, struct watcher *asker, struct watcher *pay
 	held = by_shim ? shim.got
 		       : (struct payments){.n = after.payments - before.payments,
 					   .paid = after.paid - before.paid};
-	return conclude(asker, payer, s->options.payer == ABI_PAY_NONE ? NULL : &held, ret)
+	return conclude(asker, payer, s->options.config.payer == ABI_PAY_NONE ? NULL : &held, ret)
 		       ? 0
 		       : -EAGAIN;
 }
 
 static int measure_once(struct session *s, const int cpu[2], struct round *ret)
 {
-	bool handler = false,
-	     others = s->skel->rodata->config.has_task_work && s->options.payer != ABI_PAY_NONE;
+	bool handler = false, others = s->skel->rodata->config.has_task_work &&
+				       s->options.config.payer != ABI_PAY_NONE;
 	struct watcher *w = xcalloc(2, sizeof(*w));
 	struct sigaction old;
 	int r;
 
-	if (s->options.payer == ABI_PAY_SLEEP || s->options.payer == ABI_PAY_SPIN) {
+	if (s->options.config.payer == ABI_PAY_SLEEP || s->options.config.payer == ABI_PAY_SPIN) {
 		handler = install_handler(s, &old);
 		if (!handler) {
 			free(w);
@@ -399,7 +400,7 @@ int calibrate_measure(struct session *s, const int cpu[2], struct abi_costs *ret
 	 * is. */
 	ret->tick_ns = fit_mean(ordinary, n);
 	ret->hit = ret->pay = (struct abi_unseen){0};
-	if (s->options.payer == ABI_PAY_NONE) {
+	if (s->options.config.payer == ABI_PAY_NONE) {
 		free(rounds);
 		return 1;
 	}

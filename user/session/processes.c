@@ -69,7 +69,7 @@ int processes_open(struct session *s, struct error *e)
 {
 	int r;
 
-	if (!s->options.many)
+	if (!s->options.config.many)
 		return 0;
 	r = make_lock(s);
 	if (r < 0)
@@ -123,7 +123,7 @@ void quotas_follow(struct session *s)
 {
 	unsigned int next;
 
-	if (!s->options.many) {
+	if (!s->options.config.many) {
 		quotas_look(s->quotas, (pid_t)s->skel->bss->control.tgid);
 		return;
 	}
@@ -189,7 +189,7 @@ void session_set_handler(struct session *s, pid_t pid, const struct abi_proc *h)
 	struct abi_control *c = &s->skel->bss->control;
 	struct abi_proc p;
 
-	if (!s->options.many) {
+	if (!s->options.config.many) {
 		c->handler = h ? h->handler : 0;
 		c->signals_ok = h != NULL;
 		return;
@@ -210,7 +210,7 @@ void processes_calibrate(struct session *s, bool begins)
 {
 	struct abi_proc p = {.flags = ABI_PROC_SIGNALS, .space = ABI_SPACE_NONE};
 
-	if (!s->options.many)
+	if (!s->options.config.many)
 		return;
 	if (begins)
 		(void)put(s, getpid(), &p, BPF_ANY);

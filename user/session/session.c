@@ -28,38 +28,30 @@
 static void configure(struct session *s)
 {
 	struct abi_config *c = &s->skel->rodata->config;
-	bool keeps_cpu = s->options.payer == ABI_PAY_HOLD || s->options.payer == ABI_PAY_SPIN;
 
+	*c = s->options.config;
 	c->nr_cpus = s->nr_cpus;
-	c->payer = s->options.payer;
-	c->signo = (unsigned int)s->options.signo;
 	c->has_task_work = feature_usable("task_work", s->options.points.disabled);
 	/* Not for uprobes' programs. Who pays is current at any rate. */
-	c->has_send_signal_task = s->options.sync == ABI_SYNC_SCHED &&
+	c->has_send_signal_task = c->sync == ABI_SYNC_SCHED &&
 				  feature_usable("send_signal_task", s->options.points.disabled);
 	c->has_preempt_disable = programs_preempt_disable();
 	/* A kernel that does not report system calls knows no such event. */
 	(void)bpf_program__set_autoload(
 		s->skel->progs.pay_at_call,
-		!c->has_task_work && s->options.sync == ABI_SYNC_SCHED &&
+		!c->has_task_work && c->sync == ABI_SYNC_SCHED &&
 			libbpf_find_vmlinux_btf_id("sys_exit", BPF_TRACE_RAW_TP) > 0);
-	c->rq_edges = keeps_cpu && s->options.sync == ABI_SYNC_SCHED;
-	c->sync = s->options.sync;
+	c->rq_edges =
+		(c->payer == ABI_PAY_HOLD || c->payer == ABI_PAY_SPIN) && c->sync == ABI_SYNC_SCHED;
 	c->has_switch = s->sync_switch;
-	c->many = s->options.many;
-	c->all_execs = s->options.all_execs;
 	c->threshold_ns = THRESHOLD_NS;
 	c->unused_wait_ns = UNUSED_WAIT_NS;
 	c->unused_wait_age_ns = UNUSED_WAIT_AGE_NS;
 	c->slice_ns = SLICE_NS;
 	c->max_pay_ns = SHIM_MAX_PAY_NS;
-	c->kernel_base = s->options.kernel_base;
-	c->inclusive = s->options.inclusive;
 	if (!c->inclusive)
 		(void)bpf_map__set_max_entries(s->skel->maps.chains, 1); /* 5 MB less */
-	c->slows = s->options.slows;
-	c->waits = s->options.waits;
-	c->slopes = s->options.slopes && s->options.sync == ABI_SYNC_SCHED;
+	c->slopes &= c->sync == ABI_SYNC_SCHED;
 	if (!c->slopes)
 		(void)bpf_map__set_max_entries(s->skel->maps.queued_vectors, 1);
 	c->max_frames = feature_disabled("unwind", s->options.points.disabled) ? 1 : ABI_MAX_FRAMES;
@@ -118,8 +110,7 @@ int session_open_programs(const struct session_options *o, struct session **ret,
 		return fail(e, errno, "cannot open the BPF programs: %s", strerror(errno));
 	sync_configure(s);
 	configure(s);
-	s->options.points.sample_ns =
-		NSEC_PER_SEC / (o->rate_hz ? o->rate_hz : SESSION_RATE_ALONE);
+	s->options.points.sample_ns = NSEC_PER_SEC / (o->rate_hz ? o->rate_hz : SESSION_RATE_ALONE);
 	r = points_open(&s->points, &s->options.points, s->skel, s->nr_cpus, e);
 	if (r < 0)
 		return r;
@@ -241,9 +232,9 @@ int session_attach(struct session *s, pid_t pid, struct error *e)
 	/* Probes are in files, and so in all processes that map them, but for one process alone.
 	 * Its children's would come too late: a child that was just forked would visit points that
 	 * do not count yet. The programs look at who visits. */
-	s->points.pid = s->options.many && !s->options.one_only ? 0 : pid;
+	s->points.pid = s->options.config.many && !s->options.one_only ? 0 : pid;
 	s->skel->bss->control.tgid = s->skel->bss->control.main = (unsigned long long)pid;
-	r = s->options.many && pid
+	r = s->options.config.many && pid
 		    ? session_take(s, pid,
 				   ABI_PROC_IN | (s->options.one_only ? 0 : ABI_PROC_FOLLOW), e)
 		    : 0;
@@ -286,7 +277,7 @@ void session_find_counters(struct session *s)
 	if (page && !c->signals_ok && c->execs == 1 &&
 	    __atomic_load_n(&page->loaded, __ATOMIC_ACQUIRE)) {
 		c->signals_ok = 1;
-		if (s->options.many)
+		if (s->options.config.many)
 			processes_allow_signals(s, (pid_t)c->main, &c->execs);
 	}
 	points_find_counters(&s->points);

@@ -16,33 +16,22 @@ struct session;
 struct slowing_seen;
 
 struct session_options {
-	enum abi_payer payer;
-	enum abi_sync sync;
-	int signo; /* payment signal (sleep, spin) */
+	/* The caller's are payer, signo, sync, many, all_execs, kernel_base (code_kernel_base),
+	 * inclusive, slows, waits and slopes; session_open sets the rest. Of many, the scope is
+	 * what session_take enters, and what comes from that. Waits take task work and
+	 * ABI_SYNC_SCHED; that for a CPU takes ABI_PAY_HOLD, too. */
+	struct abi_config config;
 	unsigned int
 		rate_hz; /* samples a second and CPU; 0: as the program needs (session/rate.h) */
 	bool light;	 /* ... or as often as nobody notices (rate_light) */
 	uint64_t seed;	 /* of the sampling periods */
-	bool many;	/* the scope is what session_take enters, and what comes from that; else one
-			   process */
-	bool one_only;	/* of many: children of the process that session_attach names are not
-			   followed */
-	bool all_execs; /* session_execs tells of every exec on the machine, not only of those
-			   entered */
-	uint64_t kernel_base; /* the kernel's functions are targets (code_kernel_base); 0: they are
-				 not */
-	/* A bit for each kind of wait (base/waits.h) that is sampled as well, and can be selected:
-	 * takes task work and ABI_SYNC_SCHED; that for a CPU takes ABI_PAY_HOLD, too. */
-	unsigned int waits;
-	bool slopes;	      /* windows can be opened in which slopes are measured */
-	bool slows;	      /* experiments may slow the line for real */
+	bool one_only;	 /* of many: children of the process that session_attach names are not
+			    followed */
 	struct points_options points; /* slow_probes: for session_slow_at, takes POINTS_NEED_PROBES
 				       * and slows; sample_ns is set by session_open; disabled is
 				       * for all of the session */
 	const char *trace; /* a new file to write every stop to that is booked (trace.c), or NULL */
 	bool calibrate;	   /* anew, whatever an earlier run has found */
-	bool inclusive;	   /* a sample belongs to every frame in scope of its call chain, not to the
-			      first only */
 };
 
 /* May this user load BPF programs? -EPERM, with what is missing. A run asks before all else that

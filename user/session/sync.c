@@ -26,7 +26,7 @@ struct sync {
 
 void sync_configure(struct session *s)
 {
-	bool calls_only = s->options.sync == ABI_SYNC_PTHREAD;
+	bool calls_only = s->options.config.sync == ABI_SYNC_PTHREAD;
 	struct bpf_program *p;
 
 	bpf_object__for_each_program (p, s->skel->obj) {
@@ -41,7 +41,7 @@ void sync_configure(struct session *s)
 
 int sync_open(struct session *s, struct error *e)
 {
-	if (s->options.sync != ABI_SYNC_PTHREAD)
+	if (s->options.config.sync != ABI_SYNC_PTHREAD)
 		return 0;
 	s->sync = xcalloc(1, sizeof(*s->sync));
 	s->sync->slots = mmap(NULL, SHIM_ENTRIES * sizeof(struct shim_slot), PROT_READ | PROT_WRITE,

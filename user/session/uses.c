@@ -27,13 +27,13 @@ static const struct {
 	 false,
 	 {.points.needs = POINTS_NEED_PROBES,
 	  .points.latencies = ABI_MAX_LATENCIES,
-	  .inclusive = true,
-	  .slows = true,
+	  .config.inclusive = true,
+	  .config.slows = true,
 	  .points.slow_probes = true}},
 	{"programs_pthread",
 	 "what --sync pthread loads",
 	 false,
-	 {.points.needs = POINTS_NEED_PROBES, .sync = ABI_SYNC_PTHREAD}},
+	 {.points.needs = POINTS_NEED_PROBES, .config.sync = ABI_SYNC_PTHREAD}},
 };
 #define N_USES (sizeof(uses) / sizeof(*uses))
 
@@ -45,9 +45,9 @@ static int try_with(size_t i, enum abi_payer payer, bool many, const char *disab
 	struct error e = {};
 	int r;
 
-	o.payer = payer;
-	o.signo = SIGRTMAX;
-	o.many = o.all_execs = many;
+	o.config.payer = payer;
+	o.config.signo = (unsigned int)SIGRTMAX;
+	o.config.many = o.config.all_execs = many;
 	o.points.disabled = disabled;
 	o.calibrate = true; /* what that takes as well */
 	r = session_open_programs(&o, &s, why, &e);
@@ -61,7 +61,7 @@ static int try_with(size_t i, enum abi_payer payer, bool many, const char *disab
 static void use_try(size_t i, const char *disabled, struct feature *ret)
 {
 	enum abi_payer best = feature_usable("task_work", disabled) ? ABI_PAY_HOLD : ABI_PAY_SPIN;
-	bool many = uses[i].options.sync == ABI_SYNC_SCHED;
+	bool many = uses[i].options.config.sync == ABI_SYNC_SCHED;
 	struct refusal why;
 	int r = try_with(i, many ? best : ABI_PAY_SLEEP, many, disabled, &why);
 
