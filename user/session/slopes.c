@@ -127,7 +127,7 @@ int session_slopes_end(void *session)
 	s->run_ns_so_far += run;
 	s->ticked_ns_so_far += ticked;
 	/* An entry with waits cannot be multiplied afterwards: BPF has seen to it. */
-	if (!s->options.inclusive)
+	if (!s->skel->rodata->config.inclusive)
 		s->window_scale = scale_of(run, ticked);
 	return r;
 }
