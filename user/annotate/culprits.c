@@ -117,34 +117,21 @@ static void note_memory(const ZydisDecodedInstruction *x, const ZydisDecodedOper
 
 static bool divides(const ZydisDecodedInstruction *x)
 {
-	switch (x->mnemonic) {
-	case ZYDIS_MNEMONIC_DIV:
-	case ZYDIS_MNEMONIC_IDIV:
-	case ZYDIS_MNEMONIC_DIVSS:
-	case ZYDIS_MNEMONIC_DIVSD:
-	case ZYDIS_MNEMONIC_DIVPS:
-	case ZYDIS_MNEMONIC_DIVPD:
-	case ZYDIS_MNEMONIC_VDIVSS:
-	case ZYDIS_MNEMONIC_VDIVSD:
-	case ZYDIS_MNEMONIC_VDIVPS:
-	case ZYDIS_MNEMONIC_VDIVPD:
-	case ZYDIS_MNEMONIC_SQRTSS:
-	case ZYDIS_MNEMONIC_SQRTSD:
-	case ZYDIS_MNEMONIC_SQRTPS:
-	case ZYDIS_MNEMONIC_SQRTPD:
-	case ZYDIS_MNEMONIC_VSQRTSS:
-	case ZYDIS_MNEMONIC_VSQRTSD:
-	case ZYDIS_MNEMONIC_VSQRTPS:
-	case ZYDIS_MNEMONIC_VSQRTPD:
-	case ZYDIS_MNEMONIC_FDIV:
-	case ZYDIS_MNEMONIC_FDIVP:
-	case ZYDIS_MNEMONIC_FDIVR:
-	case ZYDIS_MNEMONIC_FDIVRP:
-	case ZYDIS_MNEMONIC_FSQRT:
-		return true;
-	default:
-		return false;
-	}
+	static const ZydisMnemonic all[] = {
+		ZYDIS_MNEMONIC_DIV,	ZYDIS_MNEMONIC_IDIV,	ZYDIS_MNEMONIC_DIVSS,
+		ZYDIS_MNEMONIC_DIVSD,	ZYDIS_MNEMONIC_DIVPS,	ZYDIS_MNEMONIC_DIVPD,
+		ZYDIS_MNEMONIC_VDIVSS,	ZYDIS_MNEMONIC_VDIVSD,	ZYDIS_MNEMONIC_VDIVPS,
+		ZYDIS_MNEMONIC_VDIVPD,	ZYDIS_MNEMONIC_SQRTSS,	ZYDIS_MNEMONIC_SQRTSD,
+		ZYDIS_MNEMONIC_SQRTPS,	ZYDIS_MNEMONIC_SQRTPD,	ZYDIS_MNEMONIC_VSQRTSS,
+		ZYDIS_MNEMONIC_VSQRTSD, ZYDIS_MNEMONIC_VSQRTPS, ZYDIS_MNEMONIC_VSQRTPD,
+		ZYDIS_MNEMONIC_FDIV,	ZYDIS_MNEMONIC_FDIVP,	ZYDIS_MNEMONIC_FDIVR,
+		ZYDIS_MNEMONIC_FDIVRP,	ZYDIS_MNEMONIC_FSQRT,
+	};
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (x->mnemonic == all[i])
+			return true;
+	return false;
 }
 
 static bool waits_for_stores(const ZydisDecodedInstruction *x)
@@ -249,26 +236,32 @@ static uint16_t of_those_before(const struct facts *all, uint32_t first, uint32_
 	return found;
 }
 
-/* Ways into each block. */
+/* Ways into a block. */
 struct ways {
 	bool branched, indirect; /* by a branch, taken or not; by a jump, a return or a table */
+	uint32_t only; /* the block that alone leads there; f->n_blocks and above: there is none, or
+			  another way */
 };
 
 static struct ways *find_ways(const struct flow *f)
 {
 	struct ways *all = xcalloc(f->n_blocks, sizeof(*all));
 
+	for (size_t b = 0; b < f->n_blocks; b++)
+		all[b].only = UINT32_MAX;
 	for (size_t i = 0; i < f->n_edges; i++) {
 		const struct flow_edge *e = &f->edges[i];
+		struct ways *w;
 
 		if (e->to >= f->n_blocks)
 			continue;
-		if (e->from == flow_entry(f) || e->kind == FLOW_TABLE || e->kind == FLOW_LOST) {
-			all[e->to].indirect = true;
-			continue;
-		}
-		if (f->all[f->blocks[e->from].first + f->blocks[e->from].n - 1].flow == CODE_BRANCH)
-			all[e->to].branched = true;
+		w = &all[e->to];
+		w->only = w->only == UINT32_MAX || w->only == e->from ? e->from : flow_exit(f);
+		if (e->from == flow_entry(f) || e->kind == FLOW_TABLE || e->kind == FLOW_LOST)
+			w->indirect = true;
+		else if (f->all[f->blocks[e->from].first + f->blocks[e->from].n - 1].flow ==
+			 CODE_BRANCH)
+			w->branched = true;
 	}
 	return all;
 }
@@ -319,24 +312,6 @@ static void find_before(const struct flow *f, const uint16_t *own, uint16_t *bef
 	}
 }
 
-/* The block that alone leads to each; f->n_blocks and above: there is none, or another way. */
-static uint32_t *find_only(const struct flow *f)
-{
-	uint32_t *only = xcalloc(f->n_blocks, sizeof(*only));
-
-	for (size_t b = 0; b < f->n_blocks; b++)
-		only[b] = UINT32_MAX;
-	for (size_t i = 0; i < f->n_edges; i++) {
-		const struct flow_edge *e = &f->edges[i];
-
-		if (e->to < f->n_blocks)
-			only[e->to] = only[e->to] == UINT32_MAX || only[e->to] == e->from
-					      ? e->from
-					      : flow_exit(f);
-	}
-	return only;
-}
-
 /* Where samples are at the one after it: the instruction that waited if one was found at @i of @b.
  */
 static uint32_t waited_before(const struct flow *f, const struct flow_block *b, uint32_t only,
@@ -359,7 +334,6 @@ void culprits_find(const struct flow *f, const struct code *c, const double *por
 	_cleanup_free_ struct ways *ways = find_ways(f);
 	_cleanup_free_ uint16_t *own = xcalloc(f->n, sizeof(*own));
 	_cleanup_free_ uint16_t *before = xcalloc(f->n_blocks, sizeof(*before));
-	_cleanup_free_ uint32_t *only = find_only(f);
 	uint16_t *of = xcalloc(f->n, sizeof(*of)),
 		 *found_there = xcalloc(f->n, sizeof(*found_there));
 	uint32_t *waited = xcalloc(f->n, sizeof(*waited));
@@ -377,7 +351,8 @@ void culprits_find(const struct flow *f, const struct code *c, const double *por
 			bool stack = f->all[i].flow == CODE_CALL || f->all[i].flow == CODE_RETURN,
 			     may_fault = kernel && !stack && (all[i].loads || all[i].stores);
 
-			waited[i] = skid == SKID_NEXT ? waited_before(f, block, only[b], i) : i;
+			waited[i] = skid == SKID_NEXT ? waited_before(f, block, ways[b].only, i)
+						      : i;
 			/* A fault's sample is at the instruction itself: likelier than that one
 			 * waited which does nothing but compute. */
 			if (may_fault && !(own[waited[i]] & ~COMPUTES))
