@@ -86,12 +86,9 @@ static void take_record(const struct profile *p, size_t i, struct analysis *a, s
 	const char *location;
 	double ns;
 
-	xarray_room(a->texts, a->n_texts);
-	a->texts[a->n_texts++] = next;
-	while (ret->n < MAX_PARTS && (location = next_place(&next, &ns))) {
-		xarray_room(ret->all, ret->n);
-		ret->all[ret->n++] = (struct part){location, i, ns};
-	}
+	xarray_add(a->texts, a->n_texts, next);
+	while (ret->n < MAX_PARTS && (location = next_place(&next, &ns)))
+		xarray_add(ret->all, ret->n, (struct part){location, i, ns});
 }
 
 static double length_of(const struct profile_slopes *s)

@@ -84,12 +84,9 @@ void counted_places(const struct flow *f, const struct classes *c, const double 
 	for (uint32_t k = 0; k < c->n; k++)
 		best[k] = SIZE_MAX;
 	choose(&x, c, best);
-	for (uint32_t k = 0; k < c->n; k++) {
-		if (best[k] == SIZE_MAX)
-			continue;
-		xarray_room(all, n);
-		all[n++] = (struct counted_place){f->all[best[k]].at, k};
-	}
+	for (uint32_t k = 0; k < c->n; k++)
+		if (best[k] != SIZE_MAX)
+			xarray_add(all, n, (struct counted_place){f->all[best[k]].at, k});
 	*ret = all;
 	*ret_n = n;
 }

@@ -216,7 +216,6 @@ int executions_estimate(const struct executions_input *in, double *rates, double
 	_cleanup_free_ bool *lumped = xcalloc(n, sizeof(*lumped));
 	struct estimate e = {.in = in, .drawn = drawn, .weights = numbers, .lumped = lumped};
 	double *known, *again;
-	double unsure;
 
 	e.sums = numbers + in->n_windows;
 	known = e.sums + n + 1;
@@ -229,9 +228,7 @@ int executions_estimate(const struct executions_input *in, double *rates, double
 		drawn[i] = 1;
 	if (!estimate(&e, rates, known))
 		return -ERANGE;
-	unsure = e.unsure;
 	find_errors(&e, rates, again, known, errors);
-	e.unsure = unsure;
 	return 0;
 }
 

@@ -114,30 +114,24 @@ static void put_instruction(const struct question *q, const struct flow *f, cons
 		(void)fputs("nop\n", out);
 }
 
-static void note_line(struct question *q, uint32_t instruction)
-{
-	xarray_room(q->of_line, q->n_lines);
-	q->of_line[q->n_lines++] = instruction;
-}
-
 static void write_text(struct question *q, const struct flow *f, const struct code *c, char **ret,
 		       size_t *ret_n)
 {
 	FILE *out = xopen_memstream(ret, ret_n);
 
-	note_line(q, NO_INSTRUCTION);
+	xarray_add(q->of_line, q->n_lines, NO_INSTRUCTION);
 	(void)fputs(".intel_syntax noprefix\n", out);
 	for (size_t k = 0; k < q->n_blocks; k++) {
 		const struct flow_block *b = &f->blocks[q->blocks[k]];
 
 		(void)fprintf(out, "# LLVM-MCA-BEGIN %zu\n", k);
-		note_line(q, NO_INSTRUCTION);
+		xarray_add(q->of_line, q->n_lines, NO_INSTRUCTION);
 		for (uint32_t i = b->first; i < b->first + b->n; i++) {
 			put_instruction(q, f, c, i, out);
-			note_line(q, i);
+			xarray_add(q->of_line, q->n_lines, i);
 		}
 		(void)fputs("# LLVM-MCA-END\n", out);
-		note_line(q, NO_INSTRUCTION);
+		xarray_add(q->of_line, q->n_lines, NO_INSTRUCTION);
 	}
 	xclose_memstream(out);
 }

@@ -336,8 +336,7 @@ void note(const struct report *r, enum note_kind kind, const char *fmt, ...)
 	s = format(r, fmt, ap);
 	va_end(ap);
 	if (r->notes) {
-		xarray_room(r->notes->list, r->notes->n);
-		r->notes->list[r->notes->n++] = (struct note){kind, TAKE_PTR(s)};
+		xarray_add(r->notes->list, r->notes->n, (struct note){kind, TAKE_PTR(s)});
 	} else if (kind == NOTE_COMMAND) {
 		(void)fprintf(r->out, "%s\n", s);
 	} else {

@@ -66,8 +66,7 @@ static void take_rows(struct shares_code *out, const struct counts *c)
 		if (elf_object_offset_to_vaddr(out->object, c->rows[i].offset, &vaddr) < 0 ||
 		    vaddr - out->symbol.addr >= out->symbol.size)
 			continue;
-		xarray_room(out->all, out->n);
-		out->all[out->n++] = (struct shares_place){vaddr, c->rows[i].count};
+		xarray_add(out->all, out->n, (struct shares_place){vaddr, c->rows[i].count});
 		out->samples += c->rows[i].count;
 	}
 }

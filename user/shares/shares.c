@@ -77,10 +77,8 @@ static void add_rows(struct counts *c, void *arg)
 
 static void note_unread(struct shares *out, const struct counts_image *i, const char *why)
 {
-	if (out->n_unread == MOST_UNREAD)
-		return;
-	xarray_room(out->unread, out->n_unread);
-	out->unread[out->n_unread++] = xasprintf("%s: %s", shares_called(i), why);
+	if (out->n_unread < MOST_UNREAD)
+		xarray_add(out->unread, out->n_unread, xasprintf("%s: %s", shares_called(i), why));
 }
 
 static int name_places(struct counts *c, void *arg)
