@@ -190,23 +190,23 @@ static bool is_known(struct analysis_change c, enum verdict v)
 
 /* At how many per cent what is known of the line's effect; false: nothing is. */
 static bool worth_at(const struct annotate_rows *x, const struct analysis_line *l,
-		     double *ret_percent, char effect[NUMBER_ROOM])
+		     double *ret_percent, struct words *ret)
 {
 	struct analysis_change c;
 	bool known = text_told(l, WORTH_AT, is_known, ret_percent, &c);
 
-	text_effect(&x->r, c, effect);
+	*ret = text_effect(&x->r, c);
 	return known;
 }
 
 char *annotate_worth(const struct annotate_rows *x, const struct analysis_line *l)
 {
-	char effect[NUMBER_ROOM];
+	struct words effect;
 	double percent;
 
-	if (!worth_at(x, l, &percent, effect))
+	if (!worth_at(x, l, &percent, &effect))
 		return xasprintf("worth is not known (%s)", verdict_name(l->verdict));
-	return xasprintf("worth %s %% if %.0f %% faster (%s)", effect, percent,
+	return xasprintf("worth %s %% if %.0f %% faster (%s)", effect.text, percent,
 			 verdict_name(l->verdict));
 }
 
@@ -214,12 +214,12 @@ char *annotate_worth(const struct annotate_rows *x, const struct analysis_line *
 static char *worth_long(const struct annotate_rows *x, const struct analysis_line *l)
 {
 	_cleanup_free_ char *verdict = text_verdict_long(l);
-	char effect[NUMBER_ROOM];
+	struct words effect;
 	double percent;
 
-	if (!worth_at(x, l, &percent, effect))
+	if (!worth_at(x, l, &percent, &effect))
 		return xasprintf("worth an amount that is not known (%s)", verdict);
-	return xasprintf("worth %s %% of the %s of %s if it is %.0f %% faster (%s)", effect,
+	return xasprintf("worth %s %% of the %s of %s if it is %.0f %% faster (%s)", effect.text,
 			 x->p->point->kind == PROFILE_LATENCY ? "latency" : "time per visit",
 			 x->p->point->name, percent, verdict);
 }

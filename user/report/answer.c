@@ -45,29 +45,37 @@ static void tell_knee(FILE *f, const struct analysis_line *line)
 					  : "gains faster");
 }
 
-static bool tell_line(FILE *f, const struct report *r, const struct analysis_point *point,
-		      const struct analysis_line *line)
+/* What is made faster, and by how much. */
+static void tell_change(FILE *f, const struct report *r, const struct analysis_line *line,
+			double percent)
 {
 	_cleanup_free_ char *name = text_line_name(r, line->selected, NAME_COLUMNS);
-	struct analysis_change c;
-	double percent;
 
-	if (!text_told(line, 0, is_sure, &percent, &c))
-		return false;
 	if (line->wait == WAIT_CPU)
 		(void)fprintf(f, "%.0f %% less waiting for a CPU", percent);
 	else
 		(void)fprintf(f, line->wait ? "%.0f %% less waiting at %s" : "A %.0f %% faster %s",
 			      percent, name);
+}
+
+static bool tell_line(FILE *f, const struct report *r, const struct analysis_point *point,
+		      const struct analysis_line *line)
+{
+	struct analysis_change c;
+	double percent;
+
+	if (!text_told(line, 0, is_sure, &percent, &c))
+		return false;
+	tell_change(f, r, line, percent);
 	if (c.effect > 0) {
-		(void)fprintf(f, " takes %.1f %% [%.1f, %.1f] off the %s", 100 * c.effect,
-			      100 * c.low, 100 * c.high, what_shrinks(point));
+		(void)fprintf(f, " takes %s off the %s", text_interval(c, 1).text,
+			      what_shrinks(point));
 		if (point->kind == PROFILE_THROUGHPUT && c.effect < 1)
 			(void)fprintf(f, " (%.1f %% more visits per second)",
 				      100 * c.effect / (1 - c.effect));
 	} else {
-		(void)fprintf(f, " adds %.1f %% [%.1f, %.1f] to the %s: contention",
-			      -100 * c.effect, -100 * c.high, -100 * c.low, what_shrinks(point));
+		(void)fprintf(f, " adds %s to the %s: contention", text_interval(c, -1).text,
+			      what_shrinks(point));
 	}
 	(void)fputc('.', f);
 	tell_knee(f, line);
@@ -126,18 +134,11 @@ static void tell_disturbed(FILE *f, const struct report *r)
 /* What slopes say: of a tenth, which is small enough for them. */
 static bool tell_slope(FILE *f, const struct report *r, const struct analysis_line *line)
 {
-	_cleanup_free_ char *name = text_line_name(r, line->selected, NAME_COLUMNS);
-	const struct analysis_change *c = &line->slope;
-
-	if (!(c->low > 0) || c->effect < NO_MORE)
+	if (!(line->slope.low > 0) || line->slope.effect < NO_MORE)
 		return false;
-	if (line->wait == WAIT_CPU)
-		(void)fputs("10 % less waiting for a CPU", f);
-	else
-		(void)fprintf(f, line->wait ? "10 %% less waiting at %s" : "A 10 %% faster %s",
-			      name);
-	(void)fprintf(f, " takes %.1f %% [%.1f, %.1f] off the time per visit. ", 10 * c->effect,
-		      10 * c->low, 10 * c->high);
+	tell_change(f, r, line, 10);
+	(void)fprintf(f, " takes %s off the time per visit. ",
+		      text_interval(line->slope, 0.1).text);
 	return true;
 }
 
@@ -147,7 +148,6 @@ static void tell_slowest(FILE *f, const struct report *r, const struct analysis_
 	const size_t slowest = PROFILE_CLASSES - 1;
 	const struct analysis_line *worst = NULL;
 	_cleanup_free_ char *name = NULL;
-	char slow[NUMBER_ROOM], fast[NUMBER_ROOM];
 
 	for (size_t i = 0; i < point->n_lines; i++) {
 		const struct analysis_line *l = &point->lines[i];
@@ -159,14 +159,13 @@ static void tell_slowest(FILE *f, const struct report *r, const struct analysis_
 	if (!worst)
 		return;
 	name = text_line_name(r, worst->selected, NAME_COLUMNS);
-	text_duration(point->classes[slowest].mean_ns, slow);
-	text_duration(point->classes[0].mean_ns, fast);
 	(void)fprintf(
 		f,
-		"The slowest 1 %% (%s on average) spend %.1f %% [%.1f, %.1f] of their time at "
-		"%s, the faster half (%s) %.1f %%. ",
-		slow, 100 * worst->in_class[slowest].effect, 100 * worst->in_class[slowest].low,
-		100 * worst->in_class[slowest].high, name, fast, 100 * worst->in_class[0].effect);
+		"The slowest 1 %% (%s on average) spend %s of their time at %s, the faster half "
+		"(%s) %.1f %%. ",
+		text_duration(point->classes[slowest].mean_ns).text,
+		text_interval(worst->in_class[slowest], 1).text, name,
+		text_duration(point->classes[0].mean_ns).text, 100 * worst->in_class[0].effect);
 }
 
 static void tell_slopes(FILE *f, const struct report *r, const struct analysis_point *point)

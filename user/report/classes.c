@@ -52,6 +52,11 @@ const struct analysis_line **class_lines(const struct analysis_point *point, siz
 	return ret;
 }
 
+struct words class_length(const struct analysis_point *point, size_t class)
+{
+	return text_duration(point->classes[class].n ? point->classes[class].mean_ns : NAN);
+}
+
 static void add_row(const struct report *r, struct libscols_table *tb,
 		    const struct analysis_line *line)
 {
@@ -67,12 +72,8 @@ static void add_lengths(struct libscols_table *tb, const struct analysis_point *
 	struct libscols_line *row = text_row(tb);
 
 	text_cell(row, 0, "(their mean length)");
-	for (size_t i = 0; i < PROFILE_CLASSES; i++) {
-		char text[NUMBER_ROOM];
-
-		text_duration(point->classes[i].mean_ns, text);
-		text_cell(row, 1 + i, point->classes[i].n ? text : "-");
-	}
+	for (size_t i = 0; i < PROFILE_CLASSES; i++)
+		text_cell(row, 1 + i, class_length(point, i).text);
 }
 
 void classes_print(const struct report *r, const struct analysis_point *point)

@@ -42,23 +42,22 @@ void costs_notes(const struct report *r)
 		struct cost c = point->kind == PROFILE_THROUGHPUT ? cost_of(r->p, point->name)
 								  : (struct cost){0};
 		double share = r->a->elapsed_ns > 0 ? c.ns / r->a->elapsed_ns : 0;
-		char each[NUMBER_ROOM];
+		struct words each = text_duration(c.most_ns);
 
 		if (!(c.ns > 0))
 			continue;
-		text_duration(c.most_ns, each);
 		if (share > TOO_MUCH)
 			note(r, NOTE_WARNING,
 			     "to count '%s' took up to %.1f %% of the run, %s a visit. Count "
 			     "samples of a line or function "
 			     "instead of its visits (-p sampled:FILE:LINE, sampled:FUNCTION), or "
 			     "name a place that is passed less often.%s",
-			     point->name, 100 * share, each,
+			     point->name, 100 * share, each.text,
 			     !strncmp(point->name, "syscall:", strlen("syscall:")) ? SYSCALL_HINT
 										   : "");
 		else
 			note(r, NOTE_PLAIN,
 			     "To count '%s' took up to %.2g %% of the run, %s a visit.",
-			     point->name, 100 * share, each);
+			     point->name, 100 * share, each.text);
 	}
 }

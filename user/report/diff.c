@@ -22,30 +22,23 @@
 static char *gain_words(const struct compare_point *p)
 {
 	const char *name = p->after->name, *unit = what_shrinks(p->after);
-	char before[NUMBER_ROOM], after[NUMBER_ROOM];
+	struct words before = text_duration(p->before_ns), after = text_duration(p->after_ns);
 	struct analysis_change g = p->gain;
 
-	text_duration(p->before_ns, before);
-	text_duration(p->after_ns, after);
 	if (isnan(g.effect))
 		return xasprintf("The %s of '%s' is not known of both profiles.", unit, name);
 	if (isnan(g.low))
 		return xasprintf("The %s of '%s' was %s and is %s; how sure that is, too few "
 				 "%s tell.",
-				 unit, name, before, after,
+				 unit, name, before.text, after.text,
 				 p->slopes_only ? "windows" : "experiments at 0 %");
 	if (g.low <= 0 && g.high >= 0)
-		return xasprintf("The %s of '%s' was %s and is %s: %s (%.1f %% [%.1f, %.1f] less).",
-				 unit, name, before, after, NO_DIFFERENCE, 100 * g.effect,
-				 100 * g.low, 100 * g.high);
-	if (g.effect > 0)
-		return xasprintf("The program became faster: the %s of '%s' was %s and is %s, %.1f "
-				 "%% [%.1f, %.1f] less.",
-				 unit, name, before, after, 100 * g.effect, 100 * g.low,
-				 100 * g.high);
-	return xasprintf("The program became slower: the %s of '%s' was %s and is %s, %.1f %% "
-			 "[%.1f, %.1f] more.",
-			 unit, name, before, after, -100 * g.effect, -100 * g.high, -100 * g.low);
+		return xasprintf("The %s of '%s' was %s and is %s: %s (%s less).", unit, name,
+				 before.text, after.text, NO_DIFFERENCE, text_interval(g, 1).text);
+	return xasprintf("The program became %s: the %s of '%s' was %s and is %s, %s %s.",
+			 g.effect > 0 ? "faster" : "slower", unit, name, before.text, after.text,
+			 text_interval(g, g.effect > 0 ? 1 : -1).text,
+			 g.effect > 0 ? "less" : "more");
 }
 
 static const char *outcome_name(enum promise_outcome o)
@@ -77,11 +70,9 @@ static char *promise_words(const struct diff *d, const struct compare_point *p)
 				 "line was tried too seldom.",
 				 100 * d->speedup, line);
 	return xasprintf(
-		"%s was made %.0f %% faster: %.1f %% [%.1f, %.1f] less time was predicted, and "
-		"%.1f %% [%.1f, %.1f] came of it%s. %s",
-		line, 100 * d->speedup, 100 * s.predicted.effect, 100 * s.predicted.low,
-		100 * s.predicted.high, 100 * s.gained.effect, 100 * s.gained.low,
-		100 * s.gained.high,
+		"%s was made %.0f %% faster: %s less time was predicted, and %s came of it%s. %s",
+		line, 100 * d->speedup, text_interval(s.predicted, 1).text,
+		text_interval(s.gained, 1).text,
 		s.corrected
 			? ", the machine's own speed taken out by the CPU time of all other lines"
 			: "",

@@ -30,7 +30,6 @@ static void csv_change(const struct report *r, struct analysis_change c)
 int report_csv(FILE *out, const struct profile *p, const struct analysis *a)
 {
 	struct report r = report_make(out, p, a, NULL, NULL);
-	char verdict[NUMBER_ROOM];
 
 	(void)fputs("point,kind,line,function,share", out);
 	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
@@ -53,9 +52,8 @@ int report_csv(FILE *out, const struct profile *p, const struct analysis *a)
 			csv_percent(&r, line->share);
 			for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
 				csv_change(&r, analysis_shown(line, k));
-			text_verdict(line, a->points[i].speed.spins, verdict);
 			(void)fputc(',', out);
-			text_csv(&r, verdict);
+			text_csv(&r, text_verdict(line, a->points[i].speed.spins).text);
 			(void)fprintf(out, ",%zu", line->experiments);
 			csv_change(&r, line->slope);
 			for (size_t k = 0; k < PROFILE_CLASSES; k++)
@@ -83,32 +81,26 @@ static void markdown_text(const struct report *r, const char *s)
 
 static void markdown_change(const struct report *r, struct analysis_change c)
 {
-	char text[NUMBER_ROOM];
-
-	text_effect(r, c, text);
 	(void)fputs(" | ", r->out);
-	markdown_text(r, text);
+	markdown_text(r, text_effect(r, c).text);
 }
 
 static void markdown_row(const struct report *r, const struct analysis_point *point,
 			 const struct analysis_line *line)
 {
 	_cleanup_free_ char *name = text_line_name(r, line->selected, SIZE_MAX);
-	char text[NUMBER_ROOM];
 
 	(void)fputs("| ", r->out);
 	markdown_text(r, name);
 	(void)fputs(" | ", r->out);
 	markdown_text(r, line->function ? line->function : "-");
-	text_share(line->share, text);
-	(void)fprintf(r->out, " | %s", text);
+	(void)fprintf(r->out, " | %s", text_share(line->share).text);
 	if (analysis_has_slopes(point))
 		markdown_change(r, line->slope);
 	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
 		markdown_change(r, analysis_shown(line, k));
-	text_verdict(line, point->speed.spins, text);
 	(void)fputs(" | ", r->out);
-	markdown_text(r, text);
+	markdown_text(r, text_verdict(line, point->speed.spins).text);
 	(void)fprintf(r->out, " | %zu |\n", line->experiments);
 }
 
@@ -122,12 +114,8 @@ static void markdown_classes(const struct report *r, const struct analysis_point
 	for (size_t k = 0; k < PROFILE_CLASSES; k++)
 		(void)fprintf(r->out, " %s |", class_titles[k]);
 	(void)fputs("\n|---|--:|--:|--:|--:|\n| (their mean length)", r->out);
-	for (size_t k = 0; k < PROFILE_CLASSES; k++) {
-		char text[NUMBER_ROOM];
-
-		text_duration(point->classes[k].mean_ns, text);
-		(void)fprintf(r->out, " | %s", point->classes[k].n ? text : "-");
-	}
+	for (size_t k = 0; k < PROFILE_CLASSES; k++)
+		(void)fprintf(r->out, " | %s", class_length(point, k).text);
 	(void)fputs(" |\n", r->out);
 	for (size_t i = 0; i < n; i++) {
 		_cleanup_free_ char *name = text_line_name(r, lines[i]->selected, SIZE_MAX);

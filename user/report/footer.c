@@ -89,19 +89,17 @@ static void print_books(const struct report *r)
 {
 	struct book_row rows[MAX_BOOK_ROWS];
 	size_t n = book_rows(r->a, rows);
-	char text[NUMBER_ROOM];
 
 	(void)fputc('\n', r->out);
 	if (!n) {
 		(void)fputs("Fidelity: the profile has no record of delays.\n", r->out);
 		return;
 	}
-	text_duration(r->a->elapsed_ns, text);
-	heading(r, "Fidelity: %zu experiments, %s", r->p->n_experiments, text);
-	for (size_t i = 0; i < n; i++) {
-		text_duration(rows[i].ns, text);
-		(void)fprintf(r->out, "  %-12s%12s  %s\n", rows[i].name, text, rows[i].words);
-	}
+	heading(r, "Fidelity: %zu experiments, %s", r->p->n_experiments,
+		text_duration(r->a->elapsed_ns).text);
+	for (size_t i = 0; i < n; i++)
+		(void)fprintf(r->out, "  %-12s%12s  %s\n", rows[i].name,
+			      text_duration(rows[i].ns).text, rows[i].words);
 }
 
 static void note_foreign(const struct report *r)
@@ -168,20 +166,18 @@ static void widen(struct range *range, double value)
 	range->most = fmax(range->most, value);
 }
 
-static void print_range(const struct range *range, int digits, char text[2 * NUMBER_ROOM])
+static struct words range_text(const struct range *range, int digits)
 {
 	if (range->most - range->least < 0.5 * pow(10, -digits))
-		(void)snprintf(text, 2 * NUMBER_ROOM, "%.*f", digits, range->most);
-	else
-		(void)snprintf(text, 2 * NUMBER_ROOM, "%.*f to %.*f", digits, range->least, digits,
-			       range->most);
+		return text_words("%.*f", digits, range->most);
+	return text_words("%.*f to %.*f", digits, range->least, digits, range->most);
 }
 
 static void note_allowed(const struct report *r)
 {
 	struct range share = {NAN, NAN}, points = {NAN, NAN};
 	double sampling = 0;
-	char of[2 * NUMBER_ROOM], beside[2 * NUMBER_ROOM], cost[2 * NUMBER_ROOM] = "";
+	struct words cost = {""};
 
 	for (size_t i = 0; i < r->a->n_points; i++)
 		for (size_t j = 0; r->a->points[i].visits && j < r->a->points[i].n_lines; j++) {
@@ -195,17 +191,14 @@ static void note_allowed(const struct report *r)
 		}
 	if (isnan(share.most))
 		return;
-	print_range(&share, 0, of);
-	print_range(&points, 1, beside);
 	if (sampling > 0)
-		(void)snprintf(cost, sizeof(cost),
-			       " Samples took about %.*f %% of the threads' time.",
-			       sampling < 0.01 ? 1 : 0, 100 * sampling);
+		cost = text_words(" Samples took about %.*f %% of the threads' time.",
+				  sampling < 0.01 ? 1 : 0, 100 * sampling);
 	note(r, NOTE_PLAIN,
 	     "Intervals hold the truth 95 times in 100: they allow for how experiments differ, and "
 	     "also for %s points and %s %% of the "
 	     "effect, which the method itself can be off by.%s",
-	     beside, of, cost);
+	     range_text(&points, 1).text, range_text(&share, 0).text, cost.text);
 }
 
 static void note_intervals(const struct report *r)
@@ -270,19 +263,17 @@ static void note_runs(const struct report *r)
 
 	for (size_t i = 0; i < r->p->n_runs && shown < 5; i++) {
 		const struct profile_startup *s = &r->p->runs[i], *before = i ? s - 1 : NULL;
-		char period[NUMBER_ROOM];
 
 		if (!s->pay && !s->version)
 			continue; /* not by us */
 		if (before && same(s->pay, before->pay) && same(s->sync, before->sync) &&
 		    same(s->fallback, before->fallback) && s->seed == before->seed)
 			continue;
-		text_duration((double)settled_period(r, i), period);
 		note(r, NOTE_PLAIN,
 		     "Run %zu: delays paid by %s, waits followed by %s, sampled every %s, seed "
 		     "%" PRIu64 ".",
-		     i + 1, s->pay ? s->pay : "unknown", s->sync ? s->sync : "unknown", period,
-		     s->seed);
+		     i + 1, s->pay ? s->pay : "unknown", s->sync ? s->sync : "unknown",
+		     text_duration((double)settled_period(r, i)).text, s->seed);
 		if (s->fallback && *s->fallback)
 			note(r, NOTE_PLAIN, "Fallback in use: %s", s->fallback);
 		shown++;
@@ -343,23 +334,22 @@ static void note_unattributed(const struct report *r)
 {
 	double none = (double)r->p->unattributed, all = none + (double)r->p->sampled;
 	double too_deep = (double)r->p->too_deep, cut_short = (double)r->p->cut_short;
-	char deep[96] = "", cut[96] = "";
+	struct words deep = {""}, cut = {""};
 
 	if (too_deep > 0)
-		(void)snprintf(deep, sizeof(deep),
-			       "%.1f %% had call chains of more frames than are looked at, ",
-			       100 * too_deep / all);
+		deep = text_words("%.1f %% had call chains of more frames than are looked at, ",
+				  100 * too_deep / all);
 	if (cut_short > 0)
-		(void)snprintf(cut, sizeof(cut),
-			       "%.1f %% call chains that could not be followed to their end, ",
-			       100 * cut_short / all);
+		cut = text_words("%.1f %% call chains that could not be followed to their end, ",
+				 100 * cut_short / all);
 	if (none > UNATTRIBUTED_TOLD * all)
 		note(r, NOTE_PLAIN,
 		     "%.0f %% of the samples belong to no line or function of the tables: %s%s%s "
 		     "are in code out of scope that nothing in scope "
 		     "called, or in functions without a name. Shares are of all samples, these "
 		     "included.",
-		     100 * none / all, deep, cut, too_deep + cut_short > 0 ? "the others" : "they");
+		     100 * none / all, deep.text, cut.text,
+		     too_deep + cut_short > 0 ? "the others" : "they");
 }
 
 static void note_names(const struct report *r)

@@ -12,32 +12,21 @@
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
-#include <time.h>
 
 void html_text(const struct report *r, const char *s)
 {
+	static const char *const references[] = {['&'] = "&amp;",
+						 ['<'] = "&lt;",
+						 ['>'] = "&gt;",
+						 ['"'] = "&quot;",
+						 ['\''] = "&#39;"};
 	_cleanup_free_ char *clean = text_clean(r, s);
 
-	for (const char *c = clean; *c; c++)
-		switch (*c) {
-		case '&':
-			(void)fputs("&amp;", r->out);
-			break;
-		case '<':
-			(void)fputs("&lt;", r->out);
-			break;
-		case '>':
-			(void)fputs("&gt;", r->out);
-			break;
-		case '"':
-			(void)fputs("&quot;", r->out);
-			break;
-		case '\'':
-			(void)fputs("&#39;", r->out);
-			break;
-		default:
+	for (const unsigned char *c = (const unsigned char *)clean; *c; c++)
+		if (*c < sizeof(references) / sizeof(references[0]) && references[*c])
+			(void)fputs(references[*c], r->out);
+		else
 			(void)fputc(*c, r->out);
-		}
 }
 
 void html_put(const struct report *r, const char *markup, ...)
@@ -55,10 +44,7 @@ void html_put(const struct report *r, const char *markup, ...)
 
 void html_effect(const struct report *r, struct analysis_change c)
 {
-	char text[NUMBER_ROOM];
-
-	text_effect(r, c, text);
-	html_put(r, "<td class=n>%s", text);
+	html_put(r, "<td class=n>%s", text_effect(r, c).text);
 }
 
 void html_line_name(const struct report *r, const char *selected)
@@ -104,31 +90,18 @@ void html_end(const struct report *r)
 	(void)fprintf(r->out, "<script>%s</script>\n", page_js);
 }
 
-static void put_time(const struct report *r, uint64_t ns)
-{
-	time_t s = (time_t)(ns / 1000000000);
-	struct tm tm;
-	char text[NUMBER_ROOM];
-
-	/* A file can say any time. */
-	if (ns && gmtime_r(&s, &tm) && strftime(text, sizeof(text), "%Y-%m-%d %H:%M UTC", &tm))
-		(void)fprintf(r->out, "%s &middot; ", text);
-}
-
 /* What was profiled, when, for how long, and where. */
 static void put_head(const struct report *r)
 {
 	const struct profile *p = r->p;
 	const struct profile_startup *s = p->n_runs ? &p->runs[0] : NULL;
-	char text[NUMBER_ROOM];
 
 	html_put(r, "<header>\n<h1>%s</h1>\n<p class=dim>",
 		 s && s->command ? s->command : "A causal profile");
-	if (s)
-		put_time(r, s->time);
-	text_duration(r->a->elapsed_ns, text);
-	(void)fprintf(r->out, "%zu experiments, %s, in %zu run%s", p->n_experiments, text,
-		      p->n_runs, p->n_runs == 1 ? "" : "s");
+	if (s && s->time)
+		(void)fprintf(r->out, "%s UTC &middot; ", text_time(s->time / 1000000000).text);
+	(void)fprintf(r->out, "%zu experiments, %s, in %zu run%s", p->n_experiments,
+		      text_duration(r->a->elapsed_ns).text, p->n_runs, p->n_runs == 1 ? "" : "s");
 	if (s && s->host)
 		html_put(r, " &middot; on %s", s->host);
 	if (s && s->cpus)
@@ -155,16 +128,13 @@ static void put_books(const struct report *r)
 {
 	struct book_row rows[MAX_BOOK_ROWS];
 	size_t n = book_rows(r->a, rows);
-	char text[NUMBER_ROOM];
 
 	if (!n)
 		return;
 	(void)fputs("<details><summary>The books of all experiments</summary>\n<table>\n", r->out);
-	for (size_t i = 0; i < n; i++) {
-		text_duration(rows[i].ns, text);
+	for (size_t i = 0; i < n; i++)
 		(void)fprintf(r->out, "<tr><th scope=row>%s<td class=n>%s<td>%s\n", rows[i].name,
-			      text, rows[i].words);
-	}
+			      text_duration(rows[i].ns).text, rows[i].words);
 	(void)fputs("</table>\n</details>\n", r->out);
 }
 

@@ -278,7 +278,7 @@ void html_rate(const struct report *r, const struct analysis_point *point)
 	size_t run = p->n_runs ? p->n_runs - 1 : 0;
 	double first, last, most;
 	struct steps s = {.n = MAX_STEPS};
-	char top[NUMBER_ROOM], to[NUMBER_ROOM];
+	struct words top;
 
 	if (!run_span(p, run, &first, &last))
 		return;
@@ -296,14 +296,13 @@ void html_rate(const struct report *r, const struct analysis_point *point)
 	most = most_of(&s);
 	if (!(most > 0))
 		return;
-	(void)snprintf(top, sizeof(top), "%.4g", most);
-	text_duration(last - first, to);
+	top = text_words("%.4g", most);
 	(void)fprintf(r->out,
 		      "<details><summary>Visits per second over time</summary>\n<svg class=chart "
 		      "viewBox=\"0 0 %d %d\" role=img aria-label=\"Visits per "
 		      "second in experiments: at most %s\">",
-		      WIDTH, HEIGHT, top);
-	put_chart_axes(r, top, "0", to);
+		      WIDTH, HEIGHT, top.text);
+	put_chart_axes(r, top.text, "0", text_duration(last - first).text);
 	put_steps(r, "curve", &s, most);
 	(void)fputs("</svg>\n<p class=dim>Of the last run, pauses included: a higher speedup "
 		    "pauses more, so the rate scatters by design.\n</details>\n",
@@ -361,7 +360,7 @@ void html_latencies(const struct report *r, const struct analysis_point *point,
 	double speedup = line->latency && point->intervals ? speedup_shown(line->latency) : 0, low,
 	       high, most;
 	struct steps before = {.n = LATENCY_STEPS}, after = {.n = LATENCY_STEPS};
-	char from[NUMBER_ROOM], to[NUMBER_ROOM];
+	struct words from, to;
 
 	if (!(speedup > 0) || !(point->intervals->ns[LATENCY_P50] > 0))
 		return;
@@ -375,15 +374,15 @@ void html_latencies(const struct report *r, const struct analysis_point *point,
 	most = fmax(most_of(&before), most_of(&after));
 	if (!(most > 0))
 		return;
-	text_duration(exp(low), from);
-	text_duration(exp(high), to);
+	from = text_duration(exp(low));
+	to = text_duration(exp(high));
 	(void)fprintf(
 		r->out,
 		"<p>Latencies at 0 %% (dashed) and if the line runs %.0f %% faster\n<svg "
 		"class=chart viewBox=\"0 0 %d %d\" role=img "
 		"aria-label=\"Histogram of latencies, from %s to %s, on a logarithmic scale\">",
-		100 * speedup, WIDTH, HEIGHT, from, to);
-	put_chart_axes(r, "how many", from, to);
+		100 * speedup, WIDTH, HEIGHT, from.text, to.text);
+	put_chart_axes(r, "how many", from.text, to.text);
 	put_steps(r, "other", &before, most);
 	put_steps(r, "curve", &after, most);
 	(void)fputs("</svg>\n", r->out);

@@ -15,24 +15,21 @@ static void put_row(const struct report *r, size_t at, size_t i)
 {
 	const struct analysis_point *point = &r->a->points[at];
 	const struct analysis_line *line = &point->lines[i];
-	char text[NUMBER_ROOM];
 
 	(void)fprintf(r->out,
 		      "<tr data-v=\"%s\" data-f=p%zul%zu><td class=n>%zu<td class=name><a "
 		      "href=#p%zul%zu>",
 		      verdict_name(line->verdict), at, i, i + 1, at, i);
 	html_line_name(r, line->selected);
-	text_share(line->share, text);
 	html_put(r, "</a><td class=name>%s<td class=n>%s", line->function ? line->function : "-",
-		 text);
+		 text_share(line->share).text);
 	if (analysis_has_slopes(point))
 		html_effect(r, line->slope);
 	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
 		html_effect(r, analysis_shown(line, k));
-	text_verdict(line, point->speed.spins, text);
 	(void)fprintf(r->out, "<td class=\"v-%.*s\">%s<td class=n>%zu\n",
 		      (int)strcspn(verdict_name(line->verdict), " "), verdict_name(line->verdict),
-		      text, line->experiments);
+		      text_verdict(line, point->speed.spins).text, line->experiments);
 }
 
 static void put_table(const struct report *r, size_t at)
@@ -66,13 +63,9 @@ void html_classes(const struct report *r, const struct analysis_point *point)
 		      "<div class=scroll><table>\n<caption>%s</caption>\n<thead><tr><th "
 		      "scope=col>line",
 		      CLASSES_CAPTION);
-	for (size_t k = 0; k < PROFILE_CLASSES; k++) {
-		char text[NUMBER_ROOM];
-
-		text_duration(point->classes[k].mean_ns, text);
+	for (size_t k = 0; k < PROFILE_CLASSES; k++)
 		(void)fprintf(r->out, "<th scope=col class=n>%s (%s)", class_titles[k],
-			      point->classes[k].n ? text : "-");
-	}
+			      class_length(point, k).text);
 	(void)fputs("</thead>\n<tbody>\n", r->out);
 	for (size_t i = 0; i < n; i++) {
 		(void)fputs("<tr><td class=name>", r->out);

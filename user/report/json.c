@@ -250,7 +250,6 @@ static struct json_object *classes_of(const struct analysis_point *p)
 static void add_line(struct json_object *list, const struct profile *all,
 		     const struct analysis_line *l, bool spins, bool classes)
 {
-	char verdict[NUMBER_ROOM];
 	struct json_object *o = json_append_new(list);
 
 	json_add_string(o, "selected", l->selected);
@@ -275,8 +274,7 @@ static void add_line(struct json_object *list, const struct profile *all,
 	json_add(o, "cells", cells_of(l));
 	json_add(o, "curve", curve_of(&l->curve, l->allow));
 	json_add(o, "inlined", copies_of(all, l->selected));
-	text_verdict(l, spins, verdict);
-	json_add_string(o, "verdict_text", verdict);
+	json_add_string(o, "verdict_text", text_verdict(l, spins).text);
 	if (l->latency)
 		json_add(o, "latency", latency_of(l->latency));
 	if (classes)

@@ -21,31 +21,26 @@ static const char *words(enum latency_statistic s)
 
 void latency_head_notes(const struct report *r, const struct analysis_intervals *in)
 {
-	char text[N_LATENCY_STATISTICS][NUMBER_ROOM], flight[NUMBER_ROOM];
+	struct words little = in->little ? text_duration(in->ns[LATENCY_LITTLE])
+					 : text_words("not told");
 
-	for (size_t i = 0; i < N_LATENCY_STATISTICS; i++)
-		text_duration(in->ns[i], text[i]);
-	if (!in->little)
-		(void)snprintf(text[LATENCY_LITTLE], NUMBER_ROOM, "not told");
 	note(r, NOTE_PLAIN,
 	     "At 0 %%: mean %s (by Little's law %s), p50 %s, p90 %s, p99 %s, p99.9 %s.",
-	     text[LATENCY_MEAN], text[LATENCY_LITTLE], text[LATENCY_P50], text[LATENCY_P90],
-	     text[LATENCY_P99], text[LATENCY_P999]);
-	(void)snprintf(flight, sizeof(flight), isfinite(in->in_flight) ? "%.1f" : "-",
-		       in->in_flight);
+	     text_duration(in->ns[LATENCY_MEAN]).text, little.text,
+	     text_duration(in->ns[LATENCY_P50]).text, text_duration(in->ns[LATENCY_P90]).text,
+	     text_duration(in->ns[LATENCY_P99]).text, text_duration(in->ns[LATENCY_P999]).text);
 	note(r, NOTE_PLAIN,
 	     "In flight: %s. Not timed: %.0f begun before the experiment, %.0f ends without a "
 	     "begin, %.0f begins without an end, %.0f lost (too many "
 	     "in flight).",
-	     flight, in->crossed, in->unmatched, in->unended, in->lost);
-	if (in->ns[LATENCY_P50] < BLURRED * in->distance_ns) {
-		text_duration(in->distance_ns, flight);
+	     text_words(isfinite(in->in_flight) ? "%.1f" : "-", in->in_flight).text, in->crossed,
+	     in->unmatched, in->unended, in->lost);
+	if (in->ns[LATENCY_P50] < BLURRED * in->distance_ns)
 		note(r, NOTE_PLAIN,
 		     "Samples are %s apart, and the speedup's share of that is what an interval is "
 		     "off by: of latencies this short the mean is "
 		     "right, percentiles are blurred. --rate takes more samples.",
-		     flight);
-	}
+		     text_duration(in->distance_ns).text);
 }
 
 static void add_row(const struct report *r, struct libscols_table *tb,

@@ -39,17 +39,13 @@ static struct report make_report(FILE *out, const struct profile *p, const struc
 
 static void print_head(const struct report *r)
 {
-	char text[NUMBER_ROOM];
-
-	if (r->p->n_slopes && !r->p->n_experiments) {
-		text_duration((double)r->p->runtime_ns, text);
-		(void)fprintf(r->out, "Slopes of %s, in %zu run%s\n", text, r->p->n_runs,
-			      r->p->n_runs == 1 ? "" : "s");
-	} else {
-		text_duration(r->a->elapsed_ns, text);
-		(void)fprintf(r->out, "%zu experiments, %s, in %zu run%s\n", r->p->n_experiments,
-			      text, r->p->n_runs, r->p->n_runs == 1 ? "" : "s");
-	}
+	if (r->p->n_slopes && !r->p->n_experiments)
+		(void)fprintf(r->out, "Slopes of %s",
+			      text_duration((double)r->p->runtime_ns).text);
+	else
+		(void)fprintf(r->out, "%zu experiments, %s", r->p->n_experiments,
+			      text_duration(r->a->elapsed_ns).text);
+	(void)fprintf(r->out, ", in %zu run%s\n", r->p->n_runs, r->p->n_runs == 1 ? "" : "s");
 	if (r->p->n_runs == 1 && r->p->runs[0].command)
 		paragraph(r, 2, "of: %s", r->p->runs[0].command);
 	if (r->directory.n) {

@@ -11,7 +11,6 @@
 #include <libsmartcols/libsmartcols.h>
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 #define DEFAULT_WIDTH 100
 
@@ -26,43 +25,28 @@ static double part(const struct shares *s, const struct share *x)
 	return s->amount > 0 ? x->amount / s->amount : 0;
 }
 
-static void amount_text(const struct shares *s, double amount, char text[NUMBER_ROOM])
+static struct words amount_text(const struct shares *s, double amount)
 {
-	if (is_time(s))
-		text_duration(amount, text);
-	else
-		(void)snprintf(text, NUMBER_ROOM, "%.4g", amount);
-}
-
-static void time_text(uint64_t at_s, char text[NUMBER_ROOM])
-{
-	time_t t = (time_t)at_s;
-	struct tm tm;
-
-	*text = '\0';
-	if (gmtime_r(&t, &tm))
-		(void)strftime(text, NUMBER_ROOM, "%Y-%m-%d %H:%M", &tm);
+	return is_time(s) ? text_duration(amount) : text_words("%.4g", amount);
 }
 
 /* What was counted, as one sentence. The caller's. */
 static char *head_words(const struct shares_table *t)
 {
-	char from[NUMBER_ROOM], to[NUMBER_ROOM], sum[NUMBER_ROOM];
+	struct words from = text_time(t->s->from_s), to = text_time(t->s->to_s),
+		     sum = amount_text(t->s, t->s->amount);
 
-	time_text(t->s->from_s, from);
-	time_text(t->s->to_s, to);
-	amount_text(t->s, t->s->amount, sum);
 	if (!t->s->samples)
 		return xasprintf("%s has no samples that fit.", t->database);
 	if (is_time(t->s))
 		return xasprintf("%llu samples of busy CPUs (%s), %s of CPU time, %s to %s UTC; "
 				 "CPUs were idle for %.1f %% of the time.",
 				 (unsigned long long)t->s->samples, t->s->event ? t->s->event : "",
-				 sum, from, to,
+				 sum.text, from.text, to.text,
 				 100 * (double)t->s->idle / (double)(t->s->idle + t->s->samples));
 	return xasprintf("%llu samples of %s, which stand for %s of them, %s to %s UTC.",
-			 (unsigned long long)t->s->samples, t->s->event ? t->s->event : "", sum,
-			 from, to);
+			 (unsigned long long)t->s->samples, t->s->event ? t->s->event : "",
+			 sum.text, from.text, to.text);
 }
 
 static size_t shown(const struct shares_table *t)
@@ -75,27 +59,22 @@ static bool has_image(const struct shares_table *t)
 	return t->by == SHARES_FUNCTION || t->by == SHARES_LINE;
 }
 
-static void share_text(const struct report *r, const struct shares *s, const struct share *x,
-		       char text[NUMBER_ROOM])
+static struct words share_text(const struct report *r, const struct shares *s,
+			       const struct share *x)
 {
-	double half = shares_half_width(x->samples, s->samples);
-
-	(void)snprintf(text, NUMBER_ROOM, "%.1f %s%.1f %%", 100 * part(s, x),
-		       r->utf8 ? "\u00b1" : "+-", 100 * half);
+	return text_words("%.1f %s%.1f %%", 100 * part(s, x), r->utf8 ? "\u00b1" : "+-",
+			  100 * shares_half_width(x->samples, s->samples));
 }
 
 /* Empty where there is none. */
-static void slope_text(const struct report *r, const struct shares_table *t, size_t i,
-		       char text[NUMBER_ROOM])
+static struct words slope_text(const struct report *r, const struct shares_table *t, size_t i)
 {
-	const struct analysis_change *x = t->slopes ? &t->slopes[i] : NULL;
+	struct analysis_change x = t->slopes ? t->slopes[i] : ANALYSIS_UNKNOWN;
 
-	*text = '\0';
-	if (x && isfinite(x->high))
-		(void)snprintf(text, NUMBER_ROOM, "%.1f %s%.1f", 100 * x->effect,
-			       r->utf8 ? "\u00b1" : "+-", 50 * (x->high - x->low));
-	else if (x && isfinite(x->effect))
-		(void)snprintf(text, NUMBER_ROOM, "%.1f", 100 * x->effect);
+	if (isfinite(x.high))
+		return text_words("%.1f %s%.1f", 100 * x.effect, r->utf8 ? "\u00b1" : "+-",
+				  50 * (x.high - x.low));
+	return isfinite(x.effect) ? text_words("%.1f", 100 * x.effect) : (struct words){""};
 }
 
 static void add_row(const struct report *r, struct libscols_table *tb, const struct shares_table *t,
@@ -105,16 +84,12 @@ static void add_row(const struct report *r, struct libscols_table *tb, const str
 	struct libscols_line *row = text_row(tb);
 	_cleanup_free_ char *name = text_line_name(r, x->name, (size_t)r->table_width / 2),
 			    *image = text_line_name(r, x->image, (size_t)r->table_width / 3);
-	char text[NUMBER_ROOM];
 	size_t column = 0;
 
-	share_text(r, t->s, x, text);
-	text_cell(row, column++, text);
-	slope_text(r, t, i, text);
+	text_cell(row, column++, share_text(r, t->s, x).text);
 	if (t->slopes)
-		text_cell(row, column++, text);
-	amount_text(t->s, x->amount, text);
-	text_cell(row, column++, text);
+		text_cell(row, column++, slope_text(r, t, i).text);
+	text_cell(row, column++, amount_text(t->s, x->amount).text);
 	text_cell(row, column++, name);
 	if (has_image(t))
 		text_cell(row, column, image);
@@ -152,7 +127,6 @@ int shares_html(FILE *out, const struct shares_table *t)
 {
 	struct report r = report_make(out, NULL, NULL, NULL, NULL);
 	_cleanup_free_ char *head = head_words(t);
-	char text[NUMBER_ROOM];
 
 	html_begin(&r, "Samples");
 	html_put(&r,
@@ -171,11 +145,10 @@ int shares_html(FILE *out, const struct shares_table *t)
 		const struct share *x = &t->s->all[i];
 
 		(void)fprintf(out, "<tr><td class=n>%zu<td class=name>", i + 1);
-		share_text(&r, t->s, x, text);
-		html_put(&r, "%s<td class=name>%s<td class=n>%s", x->name, x->image, text);
-		slope_text(&r, t, i, text);
+		html_put(&r, "%s<td class=name>%s<td class=n>%s", x->name, x->image,
+			 share_text(&r, t->s, x).text);
 		if (t->slopes)
-			html_put(&r, "<td class=n>%s", text);
+			html_put(&r, "<td class=n>%s", slope_text(&r, t, i).text);
 		(void)fprintf(out, "<td class=n>%.4g\n",
 			      is_time(t->s) ? x->amount / 1e9 : x->amount);
 	}
@@ -364,12 +337,9 @@ static void add_pair(const struct report *r, struct libscols_table *tb,
 			    *image =
 				    text_line_name(r, either(p)->image, (size_t)r->table_width / 3);
 	double difference = p->is - p->was;
-	char was[NUMBER_ROOM], is[NUMBER_ROOM];
 
-	text_share(p->was, was);
-	text_share(p->is, is);
-	text_cell(row, 0, was);
-	text_cell(row, 1, is);
+	text_cell(row, 0, text_share(p->was).text);
+	text_cell(row, 1, text_share(p->is).text);
 	text_change_cell(
 		r, row, 2,
 		(struct analysis_change){difference, difference - p->half, difference + p->half});

@@ -49,20 +49,11 @@ static const struct {
 	[EXPERIMENTS] = {"exp.", 4, SCOLS_FL_RIGHT},
 };
 
-static const char *verdict_color(enum verdict v)
-{
-	switch (v) {
-	case VERDICT_HELPS:
-		return "green";
-	case VERDICT_HURTS:
-		return "red";
-	case VERDICT_UNDECIDED:
-		return "yellow";
-	case VERDICT_NO_EFFECT:
-		break;
-	}
-	return NULL;
-}
+static const char *const verdict_colors[] = {
+	[VERDICT_HELPS] = "green",
+	[VERDICT_HURTS] = "red",
+	[VERDICT_UNDECIDED] = "yellow",
+};
 
 /* The verdict at small speedups, while experiments have none. NULL: the slope is not sure. */
 static const char *small_verdict(const struct analysis_line *line)
@@ -75,33 +66,29 @@ static const char *small_verdict(const struct analysis_line *line)
 						: NULL;
 }
 
-void text_verdict(const struct analysis_line *line, bool spins, char text[NUMBER_ROOM])
+struct words text_verdict(const struct analysis_line *line, bool spins)
 {
 	const char *small = small_verdict(line);
 	double s = line->missing_s;
+	struct words w;
 
-	if (small || !line->experiments) {
-		(void)snprintf(text, NUMBER_ROOM, "%s%s", small ? small : "not tried",
-			       small ? " (small)" : "");
-		return;
-	}
+	if (small || !line->experiments)
+		return text_words("%s%s", small ? small : "not tried", small ? " (small)" : "");
 	if (line->undecided != UNDECIDED_OPEN)
-		(void)snprintf(text, NUMBER_ROOM, "%s", undecided_words[line->undecided].verdict);
+		w = text_words("%s", undecided_words[line->undecided].verdict);
 	else if (line->verdict != VERDICT_UNDECIDED || !(s > 0))
-		(void)snprintf(text, NUMBER_ROOM, "%s", verdict_name(line->verdict));
+		w = text_words("%s", verdict_name(line->verdict));
 	else if (s > 86400)
-		(void)snprintf(text, NUMBER_ROOM, "undecided (days)");
+		w = text_words("undecided (days)");
 	else if (s > 7200)
-		(void)snprintf(text, NUMBER_ROOM, "undecided (%.0f h)", ceil(s / 3600));
+		w = text_words("undecided (%.0f h)", ceil(s / 3600));
 	else if (s > 120)
-		(void)snprintf(text, NUMBER_ROOM, "undecided (%.0f min)", ceil(s / 60));
+		w = text_words("undecided (%.0f min)", ceil(s / 60));
 	else
-		(void)snprintf(text, NUMBER_ROOM, "undecided (%.0f s)", ceil(s));
-	if (spins)
-		(void)strncat(text, " (spins)", NUMBER_ROOM - strlen(text) - 1);
-	/* A mark that the footer explains. */
-	if (line->foreign > ANALYSIS_FOREIGN_FLAG)
-		(void)strncat(text, " *", NUMBER_ROOM - strlen(text) - 1);
+		w = text_words("undecided (%.0f s)", ceil(s));
+	/* The star is a mark that the footer explains. */
+	return text_words("%s%s%s", w.text, spins ? " (spins)" : "",
+			  line->foreign > ANALYSIS_FOREIGN_FLAG ? " *" : "");
 }
 
 /* Where nothing was tried, there is nothing to say of the columns behind the slope. */
@@ -113,24 +100,22 @@ static size_t columns_of(const struct analysis_point *point)
 static void add_line(const struct report *r, struct libscols_table *tb,
 		     const struct analysis_point *point, const struct analysis_line *line)
 {
-	size_t n = columns_of(point);
 	_cleanup_free_ char *function = text_clean(r, line->function ? line->function : "-");
 	struct libscols_line *row = text_row(tb);
-	char text[N_COLUMNS][NUMBER_ROOM] = {"", ""};
 
-	text_share(line->share, text[SHARE]);
-	text_effect(r, line->slope, text[SLOPE]);
-	for (size_t i = 0; i < ANALYSIS_CURVE_POINTS; i++)
-		text_effect(r, analysis_shown(line, i), text[AT_25 + i]);
-	text_verdict(line, point->speed.spins, text[VERDICT]);
-	(void)snprintf(text[EXPERIMENTS], NUMBER_ROOM, "%zu", line->experiments);
 	text_line_cell(r, row, line->selected);
 	text_cell(row, FUNCTION, function);
-	for (size_t i = SHARE; i < n; i++)
-		text_cell(row, i, text[i]);
-	if (n > VERDICT && r->color && verdict_color(line->verdict))
+	text_cell(row, SHARE, text_share(line->share).text);
+	text_change_cell(r, row, SLOPE, line->slope);
+	if (columns_of(point) < N_COLUMNS)
+		return;
+	for (size_t i = 0; i < ANALYSIS_CURVE_POINTS; i++)
+		text_change_cell(r, row, AT_25 + i, analysis_shown(line, i));
+	text_cell(row, VERDICT, text_verdict(line, point->speed.spins).text);
+	text_cell(row, EXPERIMENTS, text_words("%zu", line->experiments).text);
+	if (r->color && verdict_colors[line->verdict])
 		(void)scols_cell_set_color(scols_line_get_cell(row, VERDICT),
-					   verdict_color(line->verdict));
+					   verdict_colors[line->verdict]);
 }
 
 static bool has_row(const struct analysis_point *point, const struct analysis_line *line)

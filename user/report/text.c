@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
+#include <time.h>
 
 #define MAX_NAME 4096
 #define DEFAULT_WIDTH 100
@@ -170,44 +171,69 @@ bool text_told(const struct analysis_line *line, size_t first,
 	return false;
 }
 
-void text_effect(const struct report *r, struct analysis_change c, char text[NUMBER_ROOM])
+struct words text_words(const char *fmt, ...)
+{
+	struct words w;
+	va_list ap;
+
+	va_start(ap, fmt);
+	(void)vsnprintf(w.text, sizeof(w.text), fmt, ap);
+	va_end(ap);
+	return w;
+}
+
+struct words text_effect(const struct report *r, struct analysis_change c)
 {
 	double e = c.effect * 100, half = (c.high - c.low) * 50;
 	const char *pm = r->utf8 ? "\u00b1" : "+-";
 
-	if (!isfinite(e)) {
-		(void)snprintf(text, NUMBER_ROOM, "-");
-		return;
-	}
+	if (!isfinite(e))
+		return text_words("-");
 	if (fabs(e) < 0.05)
 		e = 0; /* not "-0.0" */
 	if (e < -999)
-		(void)snprintf(text, NUMBER_ROOM, "<-999");
-	else if (!isfinite(half))
-		(void)snprintf(text, NUMBER_ROOM, "%.1f %s?", e, pm);
-	else if (half > 999)
-		(void)snprintf(text, NUMBER_ROOM, "%.1f %s>999", e, pm);
-	else
-		(void)snprintf(text, NUMBER_ROOM, "%.1f %s%.1f", e, pm, half);
+		return text_words("<-999");
+	if (!isfinite(half))
+		return text_words("%.1f %s?", e, pm);
+	if (half > 999)
+		return text_words("%.1f %s>999", e, pm);
+	return text_words("%.1f %s%.1f", e, pm, half);
 }
 
-void text_share(double share, char text[NUMBER_ROOM])
+struct words text_interval(struct analysis_change c, double factor)
 {
-	(void)snprintf(text, NUMBER_ROOM, isfinite(share) ? "%.1f %%" : "-", 100 * share);
+	return text_words("%.1f %% [%.1f, %.1f]", 100 * factor * c.effect,
+			  100 * factor * (factor < 0 ? c.high : c.low),
+			  100 * factor * (factor < 0 ? c.low : c.high));
 }
 
-void text_duration(double ns, char text[NUMBER_ROOM])
+struct words text_share(double share)
+{
+	return text_words(isfinite(share) ? "%.1f %%" : "-", 100 * share);
+}
+
+struct words text_duration(double ns)
 {
 	if (!isfinite(ns))
-		(void)snprintf(text, NUMBER_ROOM, "-");
-	else if (fabs(ns) >= 10e9)
-		(void)snprintf(text, NUMBER_ROOM, "%.1f s", ns / 1e9);
-	else if (fabs(ns) >= 1e6 || ns == 0)
-		(void)snprintf(text, NUMBER_ROOM, "%.1f ms", ns / 1e6);
-	else if (fabs(ns) >= 1e3)
-		(void)snprintf(text, NUMBER_ROOM, "%.0f us", ns / 1e3);
-	else
-		(void)snprintf(text, NUMBER_ROOM, "%.0f ns", ns);
+		return text_words("-");
+	if (fabs(ns) >= 10e9)
+		return text_words("%.1f s", ns / 1e9);
+	if (fabs(ns) >= 1e6 || ns == 0)
+		return text_words("%.1f ms", ns / 1e6);
+	if (fabs(ns) >= 1e3)
+		return text_words("%.0f us", ns / 1e3);
+	return text_words("%.0f ns", ns);
+}
+
+struct words text_time(uint64_t at_s)
+{
+	struct words w = {""};
+	time_t t = (time_t)at_s;
+	struct tm tm;
+
+	if (gmtime_r(&t, &tm))
+		(void)strftime(w.text, sizeof(w.text), "%Y-%m-%d %H:%M", &tm);
+	return w;
 }
 
 /* The text is made printable, since parts of it are names that others chose. The caller frees. */
@@ -252,10 +278,7 @@ void text_cell(struct libscols_line *row, size_t column, const char *text)
 void text_change_cell(const struct report *r, struct libscols_line *row, size_t column,
 		      struct analysis_change c)
 {
-	char text[NUMBER_ROOM];
-
-	text_effect(r, c, text);
-	text_cell(row, column, text);
+	text_cell(row, column, text_effect(r, c).text);
 }
 
 void text_line_cell(const struct report *r, struct libscols_line *row, const char *selected)

@@ -67,14 +67,20 @@ void text_csv(const struct report *r, const char *s);
 /* Columns that a clean string takes, taking one for each character. */
 size_t text_columns(const char *s);
 
-#define NUMBER_ROOM 48
-
+/* A number or a verdict, as text. */
+struct words {
+	char text[96];
+};
+/* As printf writes it; what does not fit is cut off. */
+struct words text_words(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 /* "12.4 ±1.3" in points; "-" if unknown. */
-void text_effect(const struct report *r, struct analysis_change c, char text[NUMBER_ROOM]);
+struct words text_effect(const struct report *r, struct analysis_change c);
+/* "12.4 % [11.1, 13.7]": of so many times the change. */
+struct words text_interval(struct analysis_change c, double factor);
 /* "48.8 %"; "-" if unknown. */
-void text_share(double share, char text[NUMBER_ROOM]);
+struct words text_share(double share);
 /* The verdict as the table has it: "helps", "undecided (90 s)". @spins: threads of its point do. */
-void text_verdict(const struct analysis_line *line, bool spins, char text[NUMBER_ROOM]);
+struct words text_verdict(const struct analysis_line *line, bool spins);
 /* The verdict in words, with what the curve says beyond it: "helps: 40.1 % by the time it is 40 %
  * faster, no more beyond". */
 char *text_verdict_long(const struct analysis_line *line);
@@ -85,7 +91,9 @@ bool text_told(const struct analysis_line *line, size_t first,
 	       bool (*fits)(struct analysis_change c, enum verdict v), double *ret_percent,
 	       struct analysis_change *ret);
 /* "15.0 s", "12.0 ms", "18 us", "7 ns". */
-void text_duration(double ns, char text[NUMBER_ROOM]);
+struct words text_duration(double ns);
+/* "2026-11-30 12:17", in UTC; "" if it is no time. */
+struct words text_time(uint64_t at_s);
 
 /* Headings, paragraphs and notes become printable, whatever is in them (text_clean). */
 void heading(const struct report *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -144,6 +152,7 @@ void latency_notes(const struct report *r, const struct analysis_point *point);
 	"threads, what they did meanwhile is a part of it."
 extern const char *const class_titles[PROFILE_CLASSES];
 const struct analysis_line **class_lines(const struct analysis_point *point, size_t *ret_n);
+struct words class_length(const struct analysis_point *point, size_t class); /* on average */
 void classes_print(const struct report *r, const struct analysis_point *point);
 /* The books of all experiments, and notes on the whole run. */
 void footer_print(const struct report *r);
