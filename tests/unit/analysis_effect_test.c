@@ -54,7 +54,7 @@ static void first_parts_do_not_count(void **state)
 		x->points[0].settled_delta = 45;
 	}
 	analyse(&p, 1, &a);
-	near(cell(find(&a, 0, "a.c:1"), 0.5)->effect, 0);
+	near(cell(find(&a, 0, "a.c:1"), 0.5)->change.effect, 0);
 	analysis_free(&a);
 	profile_free(&p);
 }
@@ -79,12 +79,12 @@ static void sums_as_coz_does(void **state)
 	assert_int_equal(l->experiments, 4);
 	assert_int_equal(l->n_cells, 2);
 	near(cell(l, 0)->period_ns, 10e6);
-	near(cell(l, 0)->effect, 0);
+	near(cell(l, 0)->change.effect, 0);
 	near(cell(l, 0.5)->period_ns, 5e6);
-	near(cell(l, 0.5)->effect, 0.5);
+	near(cell(l, 0.5)->change.effect, 0.5);
 	assert_int_equal(cell(l, 0.5)->experiments, 2);
 	near(cell(l, 0.5)->visits, 50);
-	assert_true(cell(l, 0.5)->low <= 0.5 && cell(l, 0.5)->high >= 0.5);
+	assert_true(cell(l, 0.5)->change.low <= 0.5 && cell(l, 0.5)->change.high >= 0.5);
 	analysis_free(&a);
 	profile_free(&p);
 }
@@ -110,7 +110,7 @@ static void littles_law(void **state)
 	assert_int_equal(a.points[0].kind, PROFILE_LATENCY);
 	near(cell(find(&a, 0, "a.c:1"), 0)->period_ns, 20e6);
 	near(cell(find(&a, 0, "a.c:1"), 0.5)->period_ns, 10e6);
-	near(cell(find(&a, 0, "a.c:1"), 0.5)->effect, 0.5);
+	near(cell(find(&a, 0, "a.c:1"), 0.5)->change.effect, 0.5);
 	analysis_free(&a);
 	profile_free(&p);
 }
@@ -132,8 +132,8 @@ static void spans_have_no_edges(void **state)
 	}
 	analyse(&p, 1, &a);
 	near(cell(find(&a, 0, "a.c:1"), 0)->period_ns, 100e6);
-	near(cell(find(&a, 0, "a.c:1"), 1)->effect, 0.5);
-	near(cell(find(&a, 0, "a.c:1"), 1)->low, 0.5);
+	near(cell(find(&a, 0, "a.c:1"), 1)->change.effect, 0.5);
+	near(cell(find(&a, 0, "a.c:1"), 1)->change.low, 0.5);
 	analysis_free(&a);
 	/* One of them untimed: the whole line is read the other way, and nothing is mixed. */
 	sample_visits(&p, "a.c:1", 1, 500 * MS, 10);
@@ -197,7 +197,7 @@ static void baseline_of_all_lines_unless_phases_differ(void **state)
 	analyse(&p, 1, &a);
 	near(cell(find(&a, 0, "a.c:1"), 0)->period_ns, 10.01e6);
 	assert_int_equal(cell(find(&a, 0, "a.c:1"), 0)->experiments, 12);
-	near(cell(find(&a, 0, "c.c:1"), 0.5)->effect, 1 - 8.01 / 10.01);
+	near(cell(find(&a, 0, "c.c:1"), 0.5)->change.effect, 1 - 8.01 / 10.01);
 	analysis_free(&a);
 	/* A line that runs in another phase: its visits take twice as long, at 0 % too. */
 	for (int i = 0; i < 6; i++)
@@ -206,7 +206,7 @@ static void baseline_of_all_lines_unless_phases_differ(void **state)
 	analyse(&p, 1, &a);
 	near(cell(find(&a, 0, "a.c:1"), 0)->period_ns, 10.01e6);
 	near(cell(find(&a, 0, "d.c:1"), 0)->period_ns, 20.01e6);
-	near(cell(find(&a, 0, "d.c:1"), 1)->effect, 0);
+	near(cell(find(&a, 0, "d.c:1"), 1)->change.effect, 0);
 	analysis_free(&a);
 	profile_free(&p);
 }
@@ -291,7 +291,7 @@ static void another_rate_hardly_counts(void **state)
 	sample_visits(&p, "a.c:1", 0.5, 1000 * MS, 1000)->x.period_ns = 250000;
 	sample_visits(&p, "a.c:1", 0, 1000 * MS, 1000)->x.period_ns = 252000;
 	analyse(&p, 1, &a);
-	assert_true(fabs(cell(find(&a, 0, "a.c:1"), 0.5)->effect) < 0.001);
+	assert_true(fabs(cell(find(&a, 0, "a.c:1"), 0.5)->change.effect) < 0.001);
 	assert_int_equal(a.marked, 1);
 	analysis_free(&a);
 	profile_free(&p);
@@ -299,7 +299,7 @@ static void another_rate_hardly_counts(void **state)
 
 static double width(const struct analysis_cell *c)
 {
-	return c->high - c->low;
+	return c->change.high - c->change.low;
 }
 
 /* The run ends in the middle of an experiment, the only one of its speedup: a tenth as long as the

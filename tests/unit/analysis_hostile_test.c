@@ -24,10 +24,11 @@ static void sound(const struct analysis *a)
 			for (size_t k = 0; k < l->n_cells; k++) {
 				const struct analysis_cell *c = &l->cells[k];
 
-				assert_false(isinf(c->effect) || isinf(c->period_ns));
-				assert_true(isnan(c->low) == isnan(c->high));
-				if (!isnan(c->low))
-					assert_true(c->low <= c->effect && c->effect <= c->high);
+				assert_false(isinf(c->change.effect) || isinf(c->period_ns));
+				assert_true(isnan(c->change.low) == isnan(c->change.high));
+				if (!isnan(c->change.low))
+					assert_true(c->change.low <= c->change.effect &&
+						    c->change.effect <= c->change.high);
 			}
 		}
 }
@@ -86,7 +87,7 @@ static void without_baseline_or_visits(void **state)
 	analyse(&p, 1, &a);
 	l = &a.points[0].lines[0];
 	assert_int_equal(l->n_cells, 1);
-	assert_true(isnan(l->cells[0].effect) && isnan(l->best_effect) &&
+	assert_true(isnan(l->cells[0].change.effect) && isnan(l->best_effect) &&
 		    isnan(a.points[0].placebo));
 	assert_int_equal(l->verdict, VERDICT_UNDECIDED);
 	assert_true(isnan(l->missing_s));
@@ -96,7 +97,7 @@ static void without_baseline_or_visits(void **state)
 		sample_visits(&p, "a", i & 1, 1000, 0);
 	analyse(&p, 1, &a);
 	l = &a.points[0].lines[0];
-	assert_true(isnan(l->cells[1].effect) && isnan(a.points[0].placebo));
+	assert_true(isnan(l->cells[1].change.effect) && isnan(a.points[0].placebo));
 	assert_int_equal(a.points[0].visits, 0);
 	analysis_free(&a);
 	profile_free(&p);
@@ -114,7 +115,8 @@ static void one_of_each(void **state)
 	sample_visits(&p, "a", 1, 500, 10);
 	analyse(&p, 1, &a);
 	c = &a.points[0].lines[0].cells[1];
-	assert_true(fabs(c->effect - 0.5) < 1e-12 && isnan(c->low) && isnan(c->high));
+	assert_true(fabs(c->change.effect - 0.5) < 1e-12 && isnan(c->change.low) &&
+		    isnan(c->change.high));
 	assert_int_equal(a.points[0].lines[0].verdict, VERDICT_UNDECIDED);
 	analysis_free(&a);
 	profile_free(&p);

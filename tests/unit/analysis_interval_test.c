@@ -60,10 +60,10 @@ static unsigned int covered(size_t n, uint64_t seed, double *ret_width)
 		analyse(&p, trial, &a);
 		l = sample_line(&a, "a.c:1");
 		assert_int_equal(l->n_cells, 3);
-		assert_true(l->cells[1].low <= l->cells[1].effect &&
-			    l->cells[1].effect <= l->cells[1].high);
-		inside += l->cells[1].low <= 0.2 && 0.2 <= l->cells[1].high;
-		width += (l->cells[1].high - l->cells[1].low) / 150;
+		assert_true(l->cells[1].change.low <= l->cells[1].change.effect &&
+			    l->cells[1].change.effect <= l->cells[1].change.high);
+		inside += l->cells[1].change.low <= 0.2 && 0.2 <= l->cells[1].change.high;
+		width += (l->cells[1].change.high - l->cells[1].change.low) / 150;
 		analysis_free(&a);
 		profile_free(&p);
 	}
@@ -112,8 +112,8 @@ static void single_experiments_have_intervals(void **state)
 		analyse(&p, trial, &a);
 		l = sample_line(&a, "a.c:1");
 		for (size_t i = 1; i < l->n_cells; i++, cells++)
-			inside += l->cells[i].low <= l->cells[i].speedup / 4 &&
-				  l->cells[i].speedup / 4 <= l->cells[i].high;
+			inside += l->cells[i].change.low <= l->cells[i].speedup / 4 &&
+				  l->cells[i].speedup / 4 <= l->cells[i].change.high;
 		/* No single cell is sure, their trend is. */
 		assert_int_equal(l->verdict, VERDICT_HELPS);
 		analysis_free(&a);
@@ -218,12 +218,13 @@ static void the_seed_repeats_everything(void **state)
 	assert_true(a.points[0].placebo > 0.04 && a.points[0].placebo < 0.16);
 	for (size_t i = 0; i < 2; i++)
 		for (size_t j = 0; j < a.points[0].lines[i].n_cells; j++) {
-			const struct analysis_cell *x = &a.points[0].lines[i].cells[j],
-						   *y = &b.points[0].lines[i].cells[j];
+			const struct analysis_change
+				*x = &a.points[0].lines[i].cells[j].change,
+				*y = &b.points[0].lines[i].cells[j].change;
 
 			assert_true(x->low == y->low && x->high == y->high &&
 				    x->effect == y->effect);
-			differs |= x->low != c.points[0].lines[i].cells[j].low;
+			differs |= x->low != c.points[0].lines[i].cells[j].change.low;
 		}
 	differs |= a.points[0].placebo != c.points[0].placebo;
 	assert_true(differs);

@@ -333,7 +333,8 @@ static void counters_only(void **state)
 	assert_int_equal(a.n_points, 2);
 	assert_null(a.points[0].intervals);
 	assert_null(a.points[0].lines[0].latency);
-	near_to(a.points[0].lines[0].cells[1].effect, 0.5, 1e-9, "the effect by Little's law");
+	near_to(a.points[0].lines[0].cells[1].change.effect, 0.5, 1e-9,
+		"the effect by Little's law");
 	assert_non_null(a.points[1].intervals);
 	assert_int_equal(a.points[1].visits, 10);
 	analysis_free(&a);

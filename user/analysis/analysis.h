@@ -58,6 +58,10 @@ double analysis_throttled(const struct profile *p);
 struct analysis_change {
 	double effect, low, high;
 };
+static inline struct analysis_change analysis_around(double effect, double half)
+{
+	return (struct analysis_change){effect, effect - half, effect + half};
+}
 
 /* The effect of one virtual speedup: change of the period per visit (throughput) or of the mean
  * latency, relative to 0 %. 0.25 means 25 % less time per visit. NaN where it cannot be told. */
@@ -67,7 +71,7 @@ struct analysis_cell {
 	double visits;
 	double period_ns; /* pooled effective time per visit, or mean latency (measured, else
 			     Little's law: L / throughput) */
-	double effect, low, high; /* 95 % bootstrap interval over experiments */
+	struct analysis_change change; /* 95 % bootstrap interval over experiments */
 };
 
 #define ANALYSIS_CURVE_POINTS 4
@@ -80,8 +84,8 @@ struct analysis_curve {
 	/* 95 %; NaN: not known. Where the experiments at just this speedup say otherwise than the
 	 * curve, or as surely, it is they that speak: a curve can have more than one knee. */
 	struct analysis_change at[ANALYSIS_CURVE_POINTS];
-	double slope, slope_low, slope_high; /* effect per speedup in the line's experiments, from 0
-						on up to the knee; 95 %; NaN: not known */
+	struct analysis_change slope; /* effect per speedup in the line's experiments, from 0 on up
+					 to the knee; NaN: not known */
 	double least_speedup, most_speedup;  /* that were measured, of this line */
 	double run_least, run_most; /* ... of any line of the point: beyond, the curve is a guess */
 	double knee, knee_low, knee_high; /* speedup from which on a faster line gains at another
@@ -268,3 +272,9 @@ bool analysis_slopes_only(const struct analysis_point *p);
  * measured is as large or larger and one as small or smaller, else the nearest cell. NaN: nothing.
  */
 struct analysis_change analysis_shown(const struct analysis_line *line, size_t i);
+/* The effect that a sentence speaks of, and at how many per cent. Of those that a report shows,
+ * from analysis_curve_speedups[@first] on and then from the begin, and then, where it shows none (a
+ * run at one small speedup), of those of the experiments, the first that @fits, which gets @v. */
+bool analysis_told(const struct analysis_line *line, size_t first,
+		   bool (*fits)(struct analysis_change c, enum verdict v), enum verdict v,
+		   double *ret_percent, struct analysis_change *ret);

@@ -155,7 +155,7 @@ static struct analysis_change difference_of(struct analysis_change a, struct ana
 
 	if (isnan(value) || isnan(half))
 		return ANALYSIS_UNKNOWN;
-	return (struct analysis_change){value, value - half, value + half};
+	return analysis_around(value, half);
 }
 
 /* The text of a line, without the blanks around it. False: the profile does not have it. */

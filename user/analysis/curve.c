@@ -141,33 +141,24 @@ static void conclude(const struct fit *f, size_t n, struct draws *d, struct anal
 	/* The bootstrap of few points is too narrow: residuals have fewer degrees of freedom than
 	 * points. */
 	double df = (double)n - (double)f->parameters,
-	       widen = df > 0 ? stats_t_quantile(df) * sqrt((double)n / df) : NAN;
-	double edge = fit_at(f, ret->most_speedup),
-	       edge_half = widen * stats_deviation(d->edge, d->n);
+	       widen = df > 0 && d->n > DRAWS / 2 ? stats_t_quantile(df) * sqrt((double)n / df)
+						  : NAN;
+	struct analysis_change edge = analysis_around(fit_at(f, ret->most_speedup),
+						      widen * stats_deviation(d->edge, d->n));
 
 	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++) {
-		double effect = fit_at(f, analysis_curve_speedups[k]),
-		       half = widen * stats_deviation(d->at[k], d->n);
+		struct analysis_change *at = &ret->at[k];
 
-		ret->at[k].effect = effect;
-		if (d->n > DRAWS / 2) {
-			ret->at[k].low = effect - half;
-			ret->at[k].high = effect + half;
-		}
+		*at = analysis_around(fit_at(f, analysis_curve_speedups[k]),
+				      widen * stats_deviation(d->at[k], d->n));
 		/* Beyond what was measured the curve goes on as it does there. A knee just behind
 		 * it would leave the effect where it is. */
-		if (analysis_curve_speedups[k] > ret->most_speedup + 1e-9 && d->n > DRAWS / 2) {
-			ret->at[k].low = fmin(ret->at[k].low, edge - edge_half);
-			ret->at[k].high = fmax(ret->at[k].high, edge + edge_half);
+		if (analysis_curve_speedups[k] > ret->most_speedup + 1e-9) {
+			at->low = fmin(at->low, edge.low);
+			at->high = fmax(at->high, edge.high);
 		}
 	}
-	ret->slope = f->slope;
-	if (d->n > DRAWS / 2) {
-		double half = widen * stats_deviation(d->slope, d->n);
-
-		ret->slope_low = f->slope - half;
-		ret->slope_high = f->slope + half;
-	}
+	ret->slope = analysis_around(f->slope, widen * stats_deviation(d->slope, d->n));
 	if (!isnan(f->knee) && d->n > DRAWS / 2 && (double)d->knees >= KNEE_SHARE * (double)d->n) {
 		ret->knee = f->knee;
 		ret->knee_low = stats_quantile(d->knee, d->knees, 0.025);
@@ -181,8 +172,8 @@ void curve_forget(struct analysis_curve *c)
 {
 	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
 		c->at[k] = ANALYSIS_UNKNOWN;
-	c->slope = c->slope_low = c->slope_high = c->slope_after = NAN;
-	c->knee = c->knee_low = c->knee_high = c->knee_effect = NAN;
+	c->slope = ANALYSIS_UNKNOWN;
+	c->knee = c->knee_low = c->knee_high = c->knee_effect = c->slope_after = NAN;
 }
 
 void curve_make(const struct observation *obs, size_t n, enum reading how,

@@ -180,9 +180,7 @@ static void conclude(const struct fit fits[N_LATENCY_STATISTICS], const struct c
 			if (isnan(fits[i].slope) || s < least - NEAR || s > most + NEAR ||
 			    d->n[i] <= LATENCY_DRAWS / 2 || !enough(i, intervals))
 				continue;
-			l->at[i][k].effect = fit_at(&fits[i], s);
-			l->at[i][k].low = l->at[i][k].effect - half;
-			l->at[i][k].high = l->at[i][k].effect + half;
+			l->at[i][k] = analysis_around(fit_at(&fits[i], s), half);
 		}
 	}
 }
@@ -253,12 +251,9 @@ static void widen(struct analysis_latency *l, struct analysis_allowance allow)
 {
 	for (size_t i = 0; i < N_LATENCY_STATISTICS; i++) {
 		for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
-			line_widen(allow, l->at[i][k].effect, &l->at[i][k].low, &l->at[i][k].high);
-		for (size_t c = 0; c < l->n_cells; c++) {
-			struct analysis_change *cell = &l->cells[c].change[i];
-
-			line_widen(allow, cell->effect, &cell->low, &cell->high);
-		}
+			line_widen(allow, &l->at[i][k]);
+		for (size_t c = 0; c < l->n_cells; c++)
+			line_widen(allow, &l->cells[c].change[i]);
 	}
 }
 

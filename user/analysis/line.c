@@ -232,17 +232,16 @@ static void make_baseline(struct point_context *ctx, const struct observation *o
 
 /* The 95 % interval: the bootstrap's percentiles, but never narrower than Student's t makes it.
  * Percentiles of two or three experiments are far too narrow, and one experiment has none. */
-static void fill_interval(struct point_context *ctx, const struct observation *obs, size_t n,
-			  const struct baseline *base, const struct effect *e,
-			  struct analysis_cell *cell)
+static struct analysis_change change_of(struct point_context *ctx, const struct observation *obs,
+					size_t n, const struct baseline *base,
+					const struct effect *e)
 {
 	double periods[RESAMPLES];
 	size_t got = 0;
-	double half = effect_half_width(e);
+	struct analysis_change ret = analysis_around(e->value, effect_half_width(e));
 
-	cell->low = cell->high = NAN;
-	if (isnan(e->value) || isnan(half) || !base->resampled)
-		return;
+	if (isnan(ret.low) || !base->resampled)
+		return (struct analysis_change){e->value, NAN, NAN};
 	group_resample(obs, n, base->how, ctx->rng, periods);
 	for (size_t i = 0; i < RESAMPLES; i++) {
 		double v = 1 - periods[i] / base->resampled[i];
@@ -250,12 +249,11 @@ static void fill_interval(struct point_context *ctx, const struct observation *o
 		if (isfinite(v))
 			periods[got++] = v;
 	}
-	cell->low = e->value - half;
-	cell->high = e->value + half;
 	if (got > RESAMPLES / 2) {
-		cell->low = fmin(cell->low, stats_quantile(periods, got, 0.025));
-		cell->high = fmax(cell->high, stats_quantile(periods, got, 0.975));
+		ret.low = fmin(ret.low, stats_quantile(periods, got, 0.025));
+		ret.high = fmax(ret.high, stats_quantile(periods, got, 0.975));
 	}
+	return ret;
 }
 
 /* A straight line through 0 % and the quarters, weighted: the one number for "does more speedup
@@ -348,8 +346,7 @@ static void fill_cells(struct point_context *ctx, const struct observation *obs,
 					       .experiments = len,
 					       .visits = g.visits,
 					       .period_ns = g.period,
-					       .effect = e.value};
-		fill_interval(ctx, obs + i, len, base, &e, cell);
+					       .change = change_of(ctx, obs + i, len, base, &e)};
 		chance = effect_chance(&e, fidelity_allowance(line->allow, 0));
 		if (!isnan(chance)) {
 			tried++;
@@ -376,23 +373,21 @@ static void fill_cells(struct point_context *ctx, const struct observation *obs,
 		ev->chance = NAN;
 }
 
-void line_widen(struct analysis_allowance allow, double effect, double *low, double *high)
+void line_widen(struct analysis_allowance allow, struct analysis_change *c)
 {
-	double allowance = fidelity_allowance(allow, effect);
+	double allowance = fidelity_allowance(allow, c->effect);
 
-	*low = effect - hypot(effect - *low, allowance);
-	*high = effect + hypot(*high - effect, allowance);
+	c->low = c->effect - hypot(c->effect - c->low, allowance);
+	c->high = c->effect + hypot(c->high - c->effect, allowance);
 }
 
 static void allow_for_method(struct analysis_line *line)
 {
 	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
-		line_widen(line->allow, line->curve.at[k].effect, &line->curve.at[k].low,
-			   &line->curve.at[k].high);
+		line_widen(line->allow, &line->curve.at[k]);
 	for (size_t i = 0; i < line->n_cells; i++)
 		if (line->cells[i].speedup > 0)
-			line_widen(line->allow, line->cells[i].effect, &line->cells[i].low,
-				   &line->cells[i].high);
+			line_widen(line->allow, &line->cells[i].change);
 }
 
 bool line_cell_speaks(const struct analysis_change *curve, const struct analysis_change *cell)
@@ -408,11 +403,10 @@ static void let_cells_speak(struct analysis_line *line)
 	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
 		for (size_t i = 0; i < line->n_cells; i++) {
 			const struct analysis_cell *c = &line->cells[i];
-			struct analysis_change cell = {c->effect, c->low, c->high};
 
 			if (fabs(c->speedup - analysis_curve_speedups[k]) <= 1e-9 &&
-			    line_cell_speaks(&line->curve.at[k], &cell))
-				line->curve.at[k] = cell;
+			    line_cell_speaks(&line->curve.at[k], &c->change))
+				line->curve.at[k] = c->change;
 		}
 }
 
@@ -435,13 +429,8 @@ static void scale_to_run(struct analysis_line *line, struct evidence *ev)
 		change_scale(&line->curve.at[k], factor);
 	line->curve.knee_effect *= factor;
 	line->curve.slope_after *= factor;
-	for (size_t i = 0; i < line->n_cells; i++) {
-		struct analysis_cell *c = &line->cells[i];
-
-		c->effect *= factor;
-		c->low *= factor;
-		c->high *= factor;
-	}
+	for (size_t i = 0; i < line->n_cells; i++)
+		change_scale(&line->cells[i].change, factor);
 	for (size_t q = 0; q < N_QUARTERS; q++) {
 		ev->quarters[q].value *= factor;
 		ev->quarters[q].se *= factor;

@@ -65,7 +65,7 @@ void line_baseline(const struct point_context *ctx, const struct observation *ob
 unsigned int line_cell_step(const struct observation *obs, size_t n);
 /* Adds what is no noise to an interval (fidelity_allowance). Both are 95 % half-widths of
  * independent errors. */
-void line_widen(struct analysis_allowance allow, double effect, double *low, double *high);
+void line_widen(struct analysis_allowance allow, struct analysis_change *c);
 void change_scale(struct analysis_change *c, double factor);
 /* At just one speedup: do the experiments there say otherwise than the curve, or as surely? */
 bool line_cell_speaks(const struct analysis_change *curve, const struct analysis_change *cell);

@@ -136,11 +136,11 @@ static struct analysis_change slope_of(const struct profile *p, const struct par
 	/* Of intervals a few long ones are most of the sum: each record counts. */
 	windows = class ? records : length * length / lengths2;
 	if (windows < 1.5)
-		return (struct analysis_change){sum / length, NAN, NAN};
+		return analysis_around(sum / length, NAN);
 	half = stats_t_quantile(windows - 1) * sqrt(windows / (windows - 1) * squares) / length;
 	if (!class)
 		half = hypot(half, hypot(METHOD_POINTS, METHOD_SHARE * sum / length));
-	return (struct analysis_change){sum / length, sum / length - half, sum / length + half};
+	return analysis_around(sum / length, half);
 }
 
 static void forget_slopes(struct analysis_line *l)
@@ -237,10 +237,10 @@ static void add_slopes(const struct profile *p, struct parts *parts, struct anal
 /* What a little of the line is worth, as far as that is known. */
 static double worth_of(const struct analysis_line *l)
 {
-	return isfinite(l->slope.effect)  ? l->slope.effect
-	       : isfinite(l->curve.slope) ? l->curve.slope
-	       : isfinite(l->best_effect) ? l->best_effect
-					  : -INFINITY;
+	return isfinite(l->slope.effect)	 ? l->slope.effect
+	       : isfinite(l->curve.slope.effect) ? l->curve.slope.effect
+	       : isfinite(l->best_effect)	 ? l->best_effect
+						 : -INFINITY;
 }
 
 static int by_worth(const void *a, const void *b)

@@ -24,10 +24,10 @@ static struct validation_level compare(const struct analysis_cell *c,
 {
 	struct validation_level l = {
 		.slowed = c->speedup,
-		.measured = c->effect,
-		.measured_half = (c->high - c->low) / 2,
-		.predicted = -c->speedup * curve->slope,
-		.predicted_half = c->speedup * (curve->slope_high - curve->slope_low) / 2,
+		.measured = c->change.effect,
+		.measured_half = (c->change.high - c->change.low) / 2,
+		.predicted = -c->speedup * curve->slope.effect,
+		.predicted_half = c->speedup * (curve->slope.high - curve->slope.low) / 2,
 	};
 
 	l.gap = l.measured - l.predicted;

@@ -106,36 +106,40 @@ struct analysis_change analysis_shown(const struct analysis_line *line, size_t i
 
 	if (isfinite(c->at[i].low) && (measured || cell))
 		return c->at[i];
-	return cell ? (struct analysis_change){cell->effect, cell->low, cell->high}
-		    : ANALYSIS_UNKNOWN;
+	return cell ? cell->change : ANALYSIS_UNKNOWN;
+}
+
+bool analysis_told(const struct analysis_line *line, size_t first,
+		   bool (*fits)(struct analysis_change c, enum verdict v), enum verdict v,
+		   double *ret_percent, struct analysis_change *ret)
+{
+	size_t shown = 0;
+
+	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++) {
+		size_t i = (first + k) % ANALYSIS_CURVE_POINTS;
+
+		*ret = analysis_shown(line, i);
+		*ret_percent = 100 * analysis_curve_speedups[i];
+		if (fits(*ret, v))
+			return true;
+		shown += isfinite(ret->effect);
+	}
+	for (size_t i = 0; shown == 0 && i < line->n_cells; i++) {
+		*ret = line->cells[i].change;
+		*ret_percent = 100 * line->cells[i].speedup;
+		if (line->cells[i].speedup > 0 && fits(*ret, v))
+			return true;
+	}
+	return false;
 }
 
 /* Shown as effect +- half of the interval's width: both that and the interval itself leave out 0.
  * False without an interval. */
-static bool excludes_zero(double effect, double low, double high, double sign)
+static bool excludes_zero(struct analysis_change c, enum verdict v)
 {
-	return sign * effect > (high - low) / 2 && sign * low > 0 && sign * high > 0;
-}
+	double sign = v == VERDICT_HELPS ? 1 : -1;
 
-/* Does an interval that the reader sees say so, too? Of the columns; where none is filled (a run at
- * one small speedup), of the cells. */
-static bool is_shown(const struct analysis_line *line, double sign)
-{
-	size_t columns = 0;
-
-	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++) {
-		struct analysis_change c = analysis_shown(line, k);
-
-		if (excludes_zero(c.effect, c.low, c.high, sign))
-			return true;
-		columns += isfinite(c.effect);
-	}
-	for (size_t i = 0; columns == 0 && i < line->n_cells; i++)
-		if (line->cells[i].speedup > 0 &&
-		    excludes_zero(line->cells[i].effect, line->cells[i].low, line->cells[i].high,
-				  sign))
-			return true;
-	return false;
+	return sign * c.effect > (c.high - c.low) / 2 && sign * c.low > 0 && sign * c.high > 0;
 }
 
 /* Every quarter that was measured surely within +-3 points, and no interval that is shown outside
@@ -197,7 +201,7 @@ static void tell_best(struct analysis_line *line, size_t cell)
 {
 	double surest = 0;
 
-	line->best_effect = cell != SIZE_MAX ? line->cells[cell].effect : NAN;
+	line->best_effect = cell != SIZE_MAX ? line->cells[cell].change.effect : NAN;
 	line->best_speedup = cell != SIZE_MAX ? line->cells[cell].speedup : NAN;
 	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++) {
 		double effect = line->curve.at[k].effect, half = line->curve.at[k].high - effect;
@@ -216,18 +220,19 @@ static void tell_best(struct analysis_line *line, size_t cell)
 static void decide(struct analysis_line *line, const struct evidence *ev, double limit,
 		   double run_s)
 {
-	size_t best = ev->best_any;
+	enum verdict found = ev->sign > 0 ? VERDICT_HELPS : VERDICT_HURTS;
+	size_t best = ev->best_any, cell = ev->best[ev->sign > 0];
+	struct analysis_change shown;
+	double percent;
 
 	line->verdict = VERDICT_UNDECIDED;
 	line->missing_s = NAN;
-	if (ev->chance <= limit && ev->best[ev->sign > 0] != SIZE_MAX &&
-	    is_shown(line, ev->sign > 0 ? 1 : -1)) {
-		size_t c = ev->best[ev->sign > 0];
-
-		if (fabs(line->cells[c].effect) >= SYSTEMATIC) {
-			best = c;
-			line->verdict = ev->sign > 0 ? VERDICT_HELPS : VERDICT_HURTS;
-		}
+	/* An interval that the reader sees must say so, too. */
+	if (ev->chance <= limit && cell != SIZE_MAX &&
+	    fabs(line->cells[cell].change.effect) >= SYSTEMATIC &&
+	    analysis_told(line, 0, excludes_zero, found, &percent, &shown)) {
+		best = cell;
+		line->verdict = found;
 	}
 	if (line->verdict == VERDICT_UNDECIDED) {
 		if (is_flat(line, ev))
@@ -250,7 +255,7 @@ static double best_low(const struct analysis_line *line)
 		return best;
 	for (size_t i = 0; i < line->n_cells; i++)
 		if (line->cells[i].speedup == line->best_speedup)
-			return line->cells[i].low;
+			return line->cells[i].change.low;
 	return NAN;
 }
 
@@ -278,7 +283,7 @@ static void forget_effects(struct analysis_line *line)
 	struct analysis_latency *l = line->latency;
 
 	for (size_t i = 0; i < line->n_cells; i++)
-		line->cells[i].effect = line->cells[i].low = line->cells[i].high = NAN;
+		line->cells[i].change = ANALYSIS_UNKNOWN;
 	curve_forget(&line->curve);
 	for (size_t k = 0; l && k < N_LATENCY_STATISTICS; k++)
 		latency_scale(l, k, NAN);

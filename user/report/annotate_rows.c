@@ -193,7 +193,7 @@ static bool worth_at(const struct annotate_rows *x, const struct analysis_line *
 		     double *ret_percent, struct words *ret)
 {
 	struct analysis_change c;
-	bool known = text_told(l, WORTH_AT, is_known, ret_percent, &c);
+	bool known = analysis_told(l, WORTH_AT, is_known, l->verdict, ret_percent, &c);
 
 	*ret = text_effect(&x->r, c);
 	return known;

@@ -64,7 +64,7 @@ static bool tell_line(FILE *f, const struct report *r, const struct analysis_poi
 	struct analysis_change c;
 	double percent;
 
-	if (!text_told(line, 0, is_sure, &percent, &c))
+	if (!analysis_told(line, 0, is_sure, line->verdict, &percent, &c))
 		return false;
 	tell_change(f, r, line, percent);
 	if (c.effect > 0) {

@@ -35,20 +35,23 @@ static void choose_range(const struct analysis_line *line, struct plot *p)
 	double low = 0, high = 0, span;
 
 	for (size_t i = 0; i < line->n_cells; i++)
-		if (isfinite(line->cells[i].effect)) {
+		if (isfinite(line->cells[i].change.effect)) {
 			/* Bounded, as a hostile file can have any: a throughput can fall by more
 			 * than a plot can show. */
-			low = fmin(low, fmax(line->cells[i].effect, -2));
-			high = fmax(high, line->cells[i].effect);
+			low = fmin(low, fmax(line->cells[i].change.effect, -2));
+			high = fmax(high, line->cells[i].change.effect);
 		}
 	span = fmax(high - low, 0.05);
 	p->low = low;
 	p->high = high;
-	for (size_t i = 0; i < line->n_cells; i++)
-		if (isfinite(line->cells[i].low) && isfinite(line->cells[i].high)) {
-			p->low = fmin(p->low, fmax(line->cells[i].low, low - span / 2));
-			p->high = fmax(p->high, fmin(line->cells[i].high, high + span / 2));
+	for (size_t i = 0; i < line->n_cells; i++) {
+		const struct analysis_change *c = &line->cells[i].change;
+
+		if (isfinite(c->low) && isfinite(c->high)) {
+			p->low = fmin(p->low, fmax(c->low, low - span / 2));
+			p->high = fmax(p->high, fmin(c->high, high + span / 2));
 		}
+	}
 	if (p->high - p->low < 0.05) {
 		p->low -= 0.025;
 		p->high += 0.025;
@@ -62,8 +65,8 @@ static void draw(const struct analysis_line *line, struct plot *p)
 	for (int x = 0; x < p->columns; x++)
 		p->at[zero][x] = ZERO;
 	for (size_t i = 0; i < line->n_cells; i++) {
-		const struct analysis_cell *c = &line->cells[i];
-		int x = (int)lround(c->speedup * (p->columns - 1));
+		const struct analysis_change *c = &line->cells[i].change;
+		int x = (int)lround(line->cells[i].speedup * (p->columns - 1));
 
 		if (!isfinite(c->effect))
 			continue;
@@ -123,7 +126,7 @@ static size_t known_cells(const struct analysis_line *line)
 	size_t n = 0;
 
 	for (size_t i = 0; i < line->n_cells; i++)
-		n += line->cells[i].speedup > 0 && isfinite(line->cells[i].effect);
+		n += line->cells[i].speedup > 0 && isfinite(line->cells[i].change.effect);
 	return n;
 }
 

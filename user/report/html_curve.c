@@ -50,7 +50,7 @@ struct html_scale html_scale(const struct analysis_point *point)
 			      line->verdict == VERDICT_UNDECIDED ? c.effect : c.high);
 		}
 		for (size_t k = 0; !curve && k < line->n_cells; k++)
-			widen(&ret, line->cells[k].effect, line->cells[k].effect);
+			widen(&ret, line->cells[k].change.effect, line->cells[k].change.effect);
 	}
 	if (ret.high - ret.low < LEAST_RANGE) {
 		ret.low -= LEAST_RANGE / 2;
@@ -109,14 +109,12 @@ static size_t places_of(const struct analysis_line *line,
 
 	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++) {
 		struct analysis_change at = analysis_shown(line, k);
-		double half = (at.high - at.low) / 2;
 
 		if (!isfinite(at.effect))
 			continue;
 		if (knee && c->knee <= analysis_curve_speedups[k])
 			ret[n++] = (struct place){
-				c->knee,
-				{c->knee_effect, c->knee_effect - half, c->knee_effect + half}};
+				c->knee, analysis_around(c->knee_effect, (at.high - at.low) / 2)};
 		knee = knee && c->knee > analysis_curve_speedups[k];
 		ret[n++] = (struct place){analysis_curve_speedups[k], at};
 	}
@@ -158,15 +156,15 @@ static void put_marks(const struct report *r, const struct html_scale *s,
 	for (size_t i = 0; i < line->n_cells; i++) {
 		const struct analysis_cell *c = &line->cells[i];
 
-		if (c->speedup > 0 && isfinite(c->low) && isfinite(c->high))
-			(void)fprintf(r->out, "M%d %dV%d", x_of(c->speedup), y_of(s, c->high),
-				      y_of(s, c->low));
+		if (c->speedup > 0 && isfinite(c->change.low) && isfinite(c->change.high))
+			(void)fprintf(r->out, "M%d %dV%d", x_of(c->speedup),
+				      y_of(s, c->change.high), y_of(s, c->change.low));
 	}
 	(void)fputs("\"/><path class=dots d=\"", r->out);
 	for (size_t i = 0; i < line->n_cells; i++)
-		if (line->cells[i].speedup > 0 && isfinite(line->cells[i].effect))
+		if (line->cells[i].speedup > 0 && isfinite(line->cells[i].change.effect))
 			(void)fprintf(r->out, "M%d %dh0", x_of(line->cells[i].speedup),
-				      y_of(s, line->cells[i].effect));
+				      y_of(s, line->cells[i].change.effect));
 	(void)fputs("\"/>", r->out);
 }
 

@@ -97,9 +97,9 @@ static void put_cells(const struct report *r, const struct analysis_line *line)
 		if (!(c->speedup > 0))
 			continue;
 		(void)fprintf(r->out, "\n<tr><td>%.0f", 100 * c->speedup);
-		put_number(r, c->effect);
-		put_number(r, c->low);
-		put_number(r, c->high);
+		put_number(r, c->change.effect);
+		put_number(r, c->change.low);
+		put_number(r, c->change.high);
 		(void)fprintf(r->out, "<td>%zu", c->experiments);
 	}
 	(void)fputs("</table>\n", r->out);

@@ -84,18 +84,18 @@ void json_add_string(struct json_object *to, const char *key, const char *v)
 	json_add(to, key, v ? string_of(v) : NULL);
 }
 
-static void add_effect(struct json_object *to, double effect, double low, double high)
+static void add_effect(struct json_object *to, struct analysis_change c)
 {
-	json_add_number(to, "effect", effect);
-	json_add_number(to, "low", low);
-	json_add_number(to, "high", high);
+	json_add_number(to, "effect", c.effect);
+	json_add_number(to, "low", c.low);
+	json_add_number(to, "high", c.high);
 }
 
 static struct json_object *change_of(struct analysis_change c)
 {
 	struct json_object *o = json_new();
 
-	add_effect(o, c.effect, c.low, c.high);
+	add_effect(o, c);
 	return o;
 }
 
@@ -116,7 +116,7 @@ static struct json_object *cells_of(const struct analysis_line *line)
 		add_count(o, "experiments", c->experiments);
 		json_add_number(o, "visits", c->visits);
 		json_add_number(o, "period_ns", c->period_ns);
-		add_effect(o, c->effect, c->low, c->high);
+		add_effect(o, c->change);
 	}
 	return cells;
 }
@@ -129,7 +129,7 @@ static struct json_object *curve_of(const struct analysis_curve *c, struct analy
 		struct json_object *o = json_append_new(at);
 
 		json_add_number(o, "speedup", analysis_curve_speedups[i]);
-		add_effect(o, c->at[i].effect, c->at[i].low, c->at[i].high);
+		add_effect(o, c->at[i]);
 		json_add_number(o, "method", fidelity_allowance(allow, c->at[i].effect));
 	}
 	json_add_number(curve, "knee", c->knee);

@@ -336,13 +336,10 @@ static void add_pair(const struct report *r, struct libscols_table *tb,
 	_cleanup_free_ char *name = text_line_name(r, either(p)->name, (size_t)r->table_width / 2),
 			    *image =
 				    text_line_name(r, either(p)->image, (size_t)r->table_width / 3);
-	double difference = p->is - p->was;
 
 	text_cell(row, 0, text_share(p->was).text);
 	text_cell(row, 1, text_share(p->is).text);
-	text_change_cell(
-		r, row, 2,
-		(struct analysis_change){difference, difference - p->half, difference + p->half});
+	text_change_cell(r, row, 2, analysis_around(p->is - p->was, p->half));
 	text_cell(row, 3, p->differs ? "differs" : "no sure difference");
 	text_cell(row, 4, name);
 	if (has_image(t))

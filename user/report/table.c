@@ -183,8 +183,8 @@ static void note_slopes(const struct report *r, const struct analysis_point *poi
 		_cleanup_free_ char *name = text_line_name(r, line->selected, (size_t)r->width / 2);
 		/* Before a knee that is below the speedups that were tried it may be as steep as
 		 * the slope says. */
-		double less = isnan(c->knee) ? line->slope.low - c->slope_high : -INFINITY,
-		       apart = fmax(less, c->slope_low - line->slope.high);
+		double less = isnan(c->knee) ? line->slope.low - c->slope.high : -INFINITY,
+		       apart = fmax(less, c->slope.low - line->slope.high);
 
 		small |= has_row(point, line) && small_verdict(line);
 		if (isfinite(apart) && apart > CONTRADICTION)
@@ -192,7 +192,7 @@ static void note_slopes(const struct report *r, const struct analysis_point *poi
 			     "%s: its slope is %.1f %%, but experiments say %.1f %%. Threads that "
 			     "wait by spinning, or for an event that is not seen, make slopes "
 			     "wrong; see cozbpf-method(7).",
-			     name, 100 * line->slope.effect, 100 * c->slope);
+			     name, 100 * line->slope.effect, 100 * c->slope.effect);
 	}
 	if (small && !analysis_slopes_only(point))
 		note(r, NOTE_PLAIN,

@@ -145,32 +145,6 @@ char *text_verdict_long(const struct analysis_line *line)
 	return line->foreign > ANALYSIS_FOREIGN_FLAG ? disturbed(text, line->foreign) : text;
 }
 
-bool text_told(const struct analysis_line *line, size_t first,
-	       bool (*fits)(struct analysis_change c, enum verdict v), double *ret_percent,
-	       struct analysis_change *ret)
-{
-	size_t shown = 0;
-
-	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++) {
-		size_t i = (first + k) % ANALYSIS_CURVE_POINTS;
-
-		*ret = analysis_shown(line, i);
-		*ret_percent = 100 * analysis_curve_speedups[i];
-		if (fits(*ret, line->verdict))
-			return true;
-		shown += isfinite(ret->effect);
-	}
-	for (size_t i = 0; shown == 0 && i < line->n_cells; i++) {
-		const struct analysis_cell *c = &line->cells[i];
-
-		*ret = (struct analysis_change){c->effect, c->low, c->high};
-		*ret_percent = 100 * c->speedup;
-		if (c->speedup > 0 && fits(*ret, line->verdict))
-			return true;
-	}
-	return false;
-}
-
 struct words text_words(const char *fmt, ...)
 {
 	struct words w;

@@ -84,12 +84,6 @@ struct words text_verdict(const struct analysis_line *line, bool spins);
 /* The verdict in words, with what the curve says beyond it: "helps: 40.1 % by the time it is 40 %
  * faster, no more beyond". */
 char *text_verdict_long(const struct analysis_line *line);
-/* The effect that a sentence speaks of, and at how many per cent. Of those that the table shows,
- * from analysis_curve_speedups[@first] on and then from the begin, and then, where the table shows
- * none (a run at one small speedup), of those of the experiments, the first that @fits. */
-bool text_told(const struct analysis_line *line, size_t first,
-	       bool (*fits)(struct analysis_change c, enum verdict v), double *ret_percent,
-	       struct analysis_change *ret);
 /* "15.0 s", "12.0 ms", "18 us", "7 ns". */
 struct words text_duration(double ns);
 /* "2026-11-30 12:17", in UTC; "" if it is no time. */

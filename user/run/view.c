@@ -101,13 +101,10 @@ static void add_lines(const struct status_facts *f, size_t columns, struct view 
 		add(v, columns, VIEW_PLAIN, "No line is known well enough yet.");
 		return;
 	}
-	if (c->slopes)
-		add(v, columns, VIEW_BOLD, "%-*s%8s  %-18s%s", (int)name,
-		    "10 % faster is worth a tenth of", "slope", "95 % interval",
-		    f->slopes_only ? "" : "verdict");
-	else
-		add(v, columns, VIEW_BOLD, "%-*s%8s  %-18s%s", (int)name,
-		    "if the line were 50 % faster", "effect", "95 % interval", "verdict");
+	add(v, columns, VIEW_BOLD, "%-*s%8s  %-18s%s", (int)name,
+	    c->slopes ? "10 % faster is worth a tenth of" : "if the line were 50 % faster",
+	    c->slopes ? "slope" : "effect", "95 % interval",
+	    c->slopes && f->slopes_only ? "" : "verdict");
 	for (size_t i = 0; i < c->n_top; i++) {
 		const struct certainty_line *l = &c->top[i];
 		const char *words = view_short_name(l->selected);
