@@ -14,6 +14,7 @@
 #include "analysis/verdict.h"
 #include "base/cleanup.h"
 #include "base/memory.h"
+#include "base/sort.h"
 #include "base/waits.h"
 
 #include <math.h>
@@ -28,9 +29,7 @@ static int by_size(const void *a, const void *b)
 {
 	const struct line_place *x = a, *y = b;
 
-	if (x->n != y->n)
-		return x->n < y->n ? 1 : -1;
-	return (x->first > y->first) - (x->first < y->first);
+	return sort_order(y->n, x->n) ?: sort_order(x->first, y->first);
 }
 
 static struct line_place *place_lines(const struct observation *obs, size_t n, size_t *ret_n)

@@ -5,6 +5,7 @@
 #include "analysis/histogram.h"
 #include "base/cleanup.h"
 #include "base/memory.h"
+#include "base/sort.h"
 
 #include <math.h>
 #include <string.h>
@@ -21,9 +22,7 @@ static int by_name(const void *a, const void *b)
 {
 	const struct name_ref *x = a, *y = b;
 
-	if (x->kind != y->kind)
-		return x->kind - y->kind;
-	return strcmp(x->name, y->name);
+	return sort_order(x->kind, y->kind) ?: strcmp(x->name, y->name);
 }
 
 /* Numbers equal names equally, in their order; returns how many there are and moves one of each to
@@ -136,13 +135,10 @@ static int by_place(const void *a, const void *b)
 {
 	const struct observation *x = a, *y = b;
 
-	if (x->point != y->point)
-		return x->point < y->point ? -1 : 1;
-	if (x->line != y->line)
-		return x->line < y->line ? -1 : 1;
-	if (x->key != y->key)
-		return x->key < y->key ? -1 : 1;
-	return (x->experiment > y->experiment) - (x->experiment < y->experiment);
+	return sort_order(x->point, y->point)
+		       ?: sort_order(x->line, y->line)
+				  ?: sort_order(x->key, y->key)
+					     ?: sort_order(x->experiment, y->experiment);
 }
 
 static void number_lines(const struct profile *p, struct collection *c)

@@ -82,13 +82,14 @@ static double criterion(double error, size_t n, size_t parameters)
 	return (double)n * log(fmax(error, EXACT)) + 2 * k + 2 * k * (k + 1) / ((double)n - k - 1);
 }
 
-static size_t distinct_speedups(const struct fit_point *p, size_t n)
+/* How many different ones there are beyond @knee, counted up to MIN_KNEE_SPEEDUPS. */
+static size_t speedups_beyond(const struct fit_point *p, size_t n, double knee)
 {
 	double seen[MIN_KNEE_SPEEDUPS];
 	size_t k = 0;
 
 	for (size_t i = 0; i < n && k < MIN_KNEE_SPEEDUPS; i++) {
-		bool known = false;
+		bool known = p[i].speedup <= knee + 1e-9;
 
 		for (size_t j = 0; j < k; j++)
 			known |= seen[j] == p[i].speedup;
@@ -96,21 +97,6 @@ static size_t distinct_speedups(const struct fit_point *p, size_t n)
 			seen[k++] = p[i].speedup;
 	}
 	return k;
-}
-
-static bool several_beyond(const struct fit_point *p, size_t n, double knee)
-{
-	double first = NAN;
-
-	for (size_t i = 0; i < n; i++) {
-		if (p[i].speedup <= knee + 1e-9)
-			continue;
-		if (isnan(first))
-			first = p[i].speedup;
-		else if (p[i].speedup != first)
-			return true;
-	}
-	return false;
 }
 
 static struct fit best_fit(const struct fit_point *p, const double *w, size_t n, bool knees)
@@ -125,7 +111,7 @@ static struct fit best_fit(const struct fit_point *p, const double *w, size_t n,
 	best = straight;
 	for (int i = 1; i * KNEE_STEP < KNEE_LAST + KNEE_STEP / 2; i++) {
 		/* A slope takes two speedups: one alone beyond the knee could be put anywhere. */
-		if (!several_beyond(p, n, i * KNEE_STEP) || !solve(p, w, n, i * KNEE_STEP, &f))
+		if (speedups_beyond(p, n, i * KNEE_STEP) < 2 || !solve(p, w, n, i * KNEE_STEP, &f))
 			continue;
 		if (f.slope > STEEPEST)
 			continue;
@@ -181,8 +167,9 @@ static struct fit fit_points(const struct fit_point *p, size_t n, bool knees, bo
 
 struct fit fit_curve(const struct fit_point *p, size_t n, bool robust)
 {
-	return fit_points(
-		p, n, n >= MIN_KNEE_POINTS && distinct_speedups(p, n) >= MIN_KNEE_SPEEDUPS, robust);
+	return fit_points(p, n,
+			  n >= MIN_KNEE_POINTS && speedups_beyond(p, n, 0) >= MIN_KNEE_SPEEDUPS,
+			  robust);
 }
 
 struct fit fit_straight(const struct fit_point *p, size_t n, bool robust)

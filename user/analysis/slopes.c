@@ -13,6 +13,7 @@
 #include "analysis/stats.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/sort.h"
 #include "base/waits.h"
 
 #include <math.h>
@@ -31,11 +32,12 @@
 /* With less than that, which reads 0.0 %, what was not tried is not worth a row. */
 #define LEAST_SHOWN 0.0005
 
-/* One place in one window. */
+/* One place in one window, or all places of one row. */
 struct part {
 	const char *location; /* in one of the analysis's texts */
 	size_t record;
 	double ns;
+	size_t row;
 };
 
 struct parts {
@@ -48,21 +50,18 @@ static void parts_free(struct parts *p)
 	free(p->all);
 }
 
-/* Of rows that sum several places. */
-struct row_parts {
-	struct {
-		struct parts parts;
-		size_t last; /* the window that was added last, and one */
-	} * rows;
-	size_t n, made;
-};
-
 static int by_location(const void *a, const void *b)
 {
 	const struct part *x = a, *y = b;
-	int order = strcmp(x->location, y->location);
 
-	return order ? order : (x->record > y->record) - (x->record < y->record);
+	return strcmp(x->location, y->location) ?: sort_order(x->record, y->record);
+}
+
+static int by_row(const void *a, const void *b)
+{
+	const struct part *x = a, *y = b;
+
+	return sort_order(x->row, y->row) ?: sort_order(x->record, y->record);
 }
 
 /* Takes the next place from *at, which is profile_slopes.places at first and is written to. NULL:
@@ -248,9 +247,7 @@ static int by_worth(const void *a, const void *b)
 	const struct analysis_line *x = a, *y = b;
 	double sx = worth_of(x), sy = worth_of(y);
 
-	if (sx != sy)
-		return sx < sy ? 1 : -1;
-	return strcmp(x->selected, y->selected);
+	return sort_order(sy, sx) ?: strcmp(x->selected, y->selected);
 }
 
 bool analysis_has_slopes(const struct analysis_point *p)
@@ -365,55 +362,47 @@ const char *slopes_point(const struct profile *p)
 	return NULL;
 }
 
-/* Sums the places of record @i by row. Parts of a window, which may have several records, have its
- * first one, @first. */
-static void add_rows_of(const struct profile *p, size_t i, size_t first,
-			size_t (*row_of)(const char *location, void *arg), void *arg,
-			struct row_parts *to)
-{
-	_cleanup_free_ char *text = xstrdup(p->slopes[i].places);
-	char *next = text;
-	const char *location;
-	double ns;
-
-	while ((location = next_place(&next, &ns))) {
-		size_t row = row_of(location, arg);
-
-		if (row >= to->n)
-			continue;
-		if (to->rows[row].last != first + 1) {
-			struct parts *parts = &to->rows[row].parts;
-
-			if (to->made == MAX_PARTS)
-				return;
-			xarray_room(parts->all, parts->n);
-			parts->all[parts->n++] = (struct part){NULL, first, 0};
-			to->rows[row].last = first + 1;
-			to->made++;
-		}
-		to->rows[row].parts.all[to->rows[row].parts.n - 1].ns += ns;
-	}
-}
-
 void slopes_of_rows(const struct profile *p, const char *point, size_t n,
 		    size_t (*row_of)(const char *location, void *arg), void *arg,
 		    struct analysis_change *ret)
 {
-	struct row_parts parts = {.rows = xcalloc(n + 1, sizeof(*parts.rows)), .n = n};
-	size_t first = SIZE_MAX;
+	_cleanup_(parts_free) struct parts parts = {0};
+	/* Of each row how many parts there were once its last one was added. */
+	_cleanup_free_ size_t *last = xcalloc(n + 1, sizeof(*last));
+	size_t first = SIZE_MAX; /* record of the window, which may have several */
 
 	for (size_t i = 0; i < p->n_slopes; i++) {
+		_cleanup_free_ char *text = NULL;
+		char *next;
+		const char *location;
+		double ns;
+
 		if (p->slopes[i].class || strcmp(p->slopes[i].point, point) != 0)
 			continue;
 		if (first == SIZE_MAX || p->slopes[first].began != p->slopes[i].began)
 			first = i;
-		add_rows_of(p, i, first, row_of, arg, &parts);
+		next = text = xstrdup(p->slopes[i].places);
+		while (parts.n < MAX_PARTS && (location = next_place(&next, &ns))) {
+			size_t row = row_of(location, arg);
+
+			if (row >= n)
+				continue;
+			if (!last[row] || parts.all[last[row] - 1].record != first) {
+				xarray_add(parts.all, parts.n,
+					   (struct part){.row = row, .record = first});
+				last[row] = parts.n;
+			}
+			parts.all[last[row] - 1].ns += ns;
+		}
 	}
-	for (size_t i = 0; i < n; i++) {
-		ret[i] = slope_of(p, parts.rows[i].parts.all, parts.rows[i].parts.n, NULL);
-		parts_free(&parts.rows[i].parts);
+	sort_array(parts.all, parts.n, by_row);
+	for (size_t i = 0; i < n; i++)
+		ret[i] = ANALYSIS_UNKNOWN;
+	for (size_t i = 0, len; i < parts.n; i += len) {
+		for (len = 1; i + len < parts.n && parts.all[i + len].row == parts.all[i].row;)
+			len++;
+		ret[parts.all[i].row] = slope_of(p, &parts.all[i], len, NULL);
 	}
-	free(parts.rows);
 }
 
 void slopes_add(const struct profile *p, struct analysis *a)

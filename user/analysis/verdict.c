@@ -7,6 +7,7 @@
 #include "analysis/stats.h"
 #include "base/cleanup.h"
 #include "base/memory.h"
+#include "base/sort.h"
 
 #include <math.h>
 
@@ -264,17 +265,13 @@ static double best_low(const struct analysis_line *line)
 static int by_worth(const void *a, const void *b)
 {
 	const struct analysis_line *x = a, *y = b;
-	double lx = best_low(x), ly = best_low(y);
+	double lx = best_low(x), ly = best_low(y), sx = isnan(x->share) ? -1 : x->share,
+	       sy = isnan(y->share) ? -1 : y->share;
 
-	if (isnan(lx) != isnan(ly))
-		return isnan(lx) ? 1 : -1;
-	if (!isnan(lx) && lx != ly)
-		return lx > ly ? -1 : 1;
-	lx = isnan(x->share) ? -1 : x->share;
-	ly = isnan(y->share) ? -1 : y->share;
-	if (lx != ly)
-		return lx > ly ? -1 : 1;
-	return x->experiments < y->experiments ? 1 : x->experiments > y->experiments ? -1 : 0;
+	return sort_order(!!isnan(lx), !!isnan(ly))
+		       ?: sort_order(ly, lx)
+				  ?: sort_order(sy, sx)
+					     ?: sort_order(y->experiments, x->experiments);
 }
 
 /* What is known to be wrong is not told as if it were right. */

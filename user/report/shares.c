@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/memory.h"
+#include "base/sort.h"
 #include "base/utf8.h"
 #include "report/html.h"
 
@@ -249,9 +250,8 @@ struct pair {
 static int by_name(const void *a, const void *b)
 {
 	const struct share *const *x = a, *const *y = b;
-	int r = strcmp((*x)->name, (*y)->name);
 
-	return r ? r : strcmp((*x)->image, (*y)->image);
+	return strcmp((*x)->name, (*y)->name) ?: strcmp((*x)->image, (*y)->image);
 }
 
 static int by_difference(const void *a, const void *b)
@@ -259,9 +259,7 @@ static int by_difference(const void *a, const void *b)
 	const struct pair *x = a, *y = b;
 	double dx = fabs(x->is - x->was), dy = fabs(y->is - y->was);
 
-	if (x->differs != y->differs)
-		return x->differs ? -1 : 1;
-	return dx > dy ? -1 : dx < dy;
+	return sort_order(y->differs, x->differs) ?: sort_order(dy, dx);
 }
 
 /* The quantile of a normal distribution that @n rows taken together exceed in one of 20 cases: by
@@ -295,8 +293,7 @@ static const struct share **sorted(const struct shares *s)
 
 	for (size_t i = 0; i < s->n; i++)
 		all[i] = &s->all[i];
-	if (s->n)
-		qsort((void *)all, s->n, sizeof(*all), by_name);
+	sort_array(all, s->n, by_name);
 	return all;
 }
 
@@ -318,8 +315,7 @@ static struct pair *make_pairs(const struct shares *before, const struct shares 
 	}
 	for (size_t k = 0; k < n; k++)
 		judge(&all[k], before, after, bound(n));
-	if (n)
-		qsort(all, n, sizeof(*all), by_difference);
+	sort_array(all, n, by_difference);
 	*ret_n = n;
 	return all;
 }

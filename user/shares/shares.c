@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/sort.h"
 
 #include <math.h>
 #include <string.h>
@@ -113,9 +114,7 @@ static int largest_first(const void *a, const void *b)
 {
 	const struct share *x = a, *y = b;
 
-	if (x->amount != y->amount)
-		return x->amount > y->amount ? -1 : 1;
-	return strcmp(x->name, y->name);
+	return sort_order(y->amount, x->amount) ?: strcmp(x->name, y->name);
 }
 
 /* The sums' strings go over into the list. */
