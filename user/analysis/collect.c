@@ -51,9 +51,7 @@ static void observe_intervals(const struct profile_experiment *x, const struct p
 		o->den[how] = m.den;
 	}
 	o->latency = p->latency;
-	o->window = (double)x->duration;
 	o->flight = ((double)p->latency->in_flight_begin + (double)p->latency->in_flight_end) / 2;
-	o->departures = (double)p->departures;
 	o->length_scale = 1;
 	o->work = log((double)x->executed_ns / m.count);
 	o->stretch = log((double)x->elapsed / (double)x->duration);
@@ -283,7 +281,7 @@ size_t line_zeros(const struct observation *obs, size_t n)
 double observation_pace(const struct observation *o, bool lengths, enum reading how)
 {
 	if (lengths)
-		return histogram_middle(o->latency, o->window) + log(o->length_scale);
+		return histogram_middle(o->latency, o->duration) + log(o->length_scale);
 	return log(o->num[how] / o->den[how]);
 }
 

@@ -48,10 +48,9 @@ struct observation {
 	double weight; /* the experiment's: one over its variance, relative to an undisturbed one
 			  (analysis/fidelity.h) */
 	double num[N_READINGS], den[N_READINGS]; /* both times the weight */
+	double scale; /* of times, to the mean pace (analysis/drift.h) */
 	/* A latency point that measured. */
 	const struct profile_latency *latency; /* the profile's; NULL: it did not */
-	double window, departures;	       /* the experiment's length, what left */
-	double scale;			       /* of times, to the mean pace (analysis/drift.h) */
 	double length_scale; /* of the intervals' lengths, to the pace of their middle */
 };
 

@@ -115,13 +115,13 @@ static void add_block(struct histogram_blocks *b, const struct observation *obs,
 		for (size_t j = 0; j < l->n_buckets; j++)
 			add_at_pace(weight, l->buckets[j].bucket,
 				    obs[i].weight * (double)l->buckets[j].count *
-					    weight_of(l->buckets[j].bucket, obs[i].window),
+					    weight_of(l->buckets[j].bucket, obs[i].duration),
 				    obs[i].length_scale);
 		block->count += obs[i].visits;
 		block->num += obs[i].num[READ_WHOLE];
 		block->den += obs[i].den[READ_WHOLE];
-		block->flight += obs[i].flight * obs[i].window * obs[i].scale * obs[i].weight;
-		block->departures += obs[i].departures * obs[i].weight;
+		block->flight += obs[i].flight * obs[i].duration * obs[i].scale * obs[i].weight;
+		block->departures += obs[i].passed * obs[i].weight;
 	}
 	for (uint32_t i = 0; i < HISTOGRAM_BUCKETS; i++)
 		if (weight[i] > 0)

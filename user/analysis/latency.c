@@ -319,8 +319,8 @@ struct analysis_intervals *latency_point(const struct observation *obs, size_t n
 		out->crossed += (double)l->crossed;
 		out->lost += (double)l->lost;
 		out->distance_ns = fmax(out->distance_ns, obs[i].sampling_ns);
-		flight += obs[i].flight * obs[i].window;
-		time += obs[i].window;
+		flight += obs[i].flight * obs[i].duration;
+		time += obs[i].duration;
 	}
 	out->in_flight = time > 0 ? flight / time : NAN;
 	return out;

@@ -140,7 +140,6 @@ static int take(struct counts *c, void *arg)
 	choose_rows(s, c);
 	if (!c->n_rows)
 		return 0;
-	out->files++;
 	out->from_s = out->from_s && out->from_s < c->begin_s ? out->from_s : c->begin_s;
 	out->to_s = out->to_s > c->begin_s + c->seconds ? out->to_s : c->begin_s + c->seconds;
 	for (size_t i = 0; i < c->n_rows; i++) {

@@ -44,7 +44,6 @@ struct shares {
 	double amount;
 	char *event;	       /* owned; NULL: there is nothing */
 	uint64_t from_s, to_s; /* the epochs that were read */
-	size_t files;
 	char **unread; /* owned; images whose functions cannot be named, with the reason, the
 			  largest first */
 	size_t n_unread;
