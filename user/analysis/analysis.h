@@ -260,6 +260,9 @@ const struct analysis_point *analysis_visited(const struct analysis *a);
 /* The experiment's observation of a point. NULL: it has none. */
 const struct profile_point *analysis_point_in(const struct profile_run_experiment *x,
 					      const struct analysis_point *point);
+/* The line of that name among the first @n; NULL: there is none. */
+struct analysis_line *analysis_line_named(const struct analysis_point *p, size_t n,
+					  const char *selected);
 /* Has a line of the point a slope? */
 bool analysis_has_slopes(const struct analysis_point *p);
 /* Is it known what its intervals are made of, by how long they are? */

@@ -163,18 +163,16 @@ static bool text_of(const struct profile *p, const char *line, struct source_lin
 {
 	const struct profile_samples *s = profile_find_samples(p, line);
 	const char *at = s ? s->source : NULL;
-	size_t length;
+	size_t length, blanks;
 	unsigned long number = source_line_number(line, &length);
 
 	while (at && source_next(&at, ret)) {
 		if (ret->number != number)
 			continue;
-		while (ret->length && (*ret->text == ' ' || *ret->text == '\t')) {
-			ret->text++;
-			ret->length--;
-		}
-		while (ret->length &&
-		       (ret->text[ret->length - 1] == ' ' || ret->text[ret->length - 1] == '\t'))
+		blanks = strspn(ret->text, " \t");
+		ret->text += blanks;
+		ret->length -= blanks;
+		while (ret->length && strchr(" \t", ret->text[ret->length - 1]))
 			ret->length--;
 		return ret->length > 0;
 	}
@@ -214,14 +212,6 @@ static const struct analysis_line *moved(const struct profile *p,
 	return found;
 }
 
-static const struct analysis_line *by_name(const struct analysis_point *point, const char *name)
-{
-	for (size_t i = 0; i < point->n_lines; i++)
-		if (!strcmp(point->lines[i].selected, name))
-			return &point->lines[i];
-	return NULL;
-}
-
 /* Does the line that has the name still have its text, as far as both profiles know? If not,
  * another line has moved there. */
 static bool same_text(const struct profile *p, const struct profile *q, const char *name)
@@ -247,7 +237,7 @@ static void compare_lines(const struct profile *before, const struct profile *af
 		if (old && moved(after, p->after, after, line) != line)
 			continue;
 		if (!old && same_text(before, after, line->selected))
-			old = by_name(p->before, line->selected);
+			old = analysis_line_named(p->before, p->before->n_lines, line->selected);
 		if (old)
 			p->lines[p->n_lines++] =
 				(struct compare_line){.before = old, .after = line};

@@ -149,13 +149,12 @@ static void forget_slopes(struct analysis_line *l)
 		l->in_class[i] = l->slope;
 }
 
-/* Among the first @n. */
-static struct analysis_line *line_named(struct analysis_point *point, size_t n,
-					const char *location)
+struct analysis_line *analysis_line_named(const struct analysis_point *p, size_t n,
+					  const char *selected)
 {
 	for (size_t i = 0; i < n; i++)
-		if (strcmp(point->lines[i].selected, location) == 0)
-			return &point->lines[i];
+		if (strcmp(p->lines[i].selected, selected) == 0)
+			return &p->lines[i];
 	return NULL;
 }
 
@@ -223,7 +222,7 @@ static void add_slopes(const struct profile *p, struct parts *parts, struct anal
 			in[k] = slope_of(p, &parts->all[i], n, profile_class_names[k]);
 			most = fmax(most, in[k].effect);
 		}
-		l = line_named(point, tried, parts->all[i].location);
+		l = analysis_line_named(point, tried, parts->all[i].location);
 		if (!l && (!(most > LEAST_SHOWN) || point->n_lines - tried >= room))
 			continue;
 		if (!l)
@@ -409,11 +408,11 @@ void slopes_add(const struct profile *p, struct analysis *a)
 {
 	size_t firsts[MAX_POINTS], n = 0;
 
-	for (size_t i = 0; i < a->n_points; i++)
+	for (size_t i = 0; i < a->n_points; i++) {
 		a->points[i].self_share = NAN;
-	for (size_t i = 0; i < a->n_points; i++)
 		for (size_t k = 0; k < a->points[i].n_lines; k++)
 			forget_slopes(&a->points[i].lines[k]);
+	}
 	for (size_t i = 0; i < p->n_slopes && n < MAX_POINTS; i++) {
 		if (is_known(p, firsts, n, p->slopes[i].point))
 			continue;

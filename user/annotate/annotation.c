@@ -86,43 +86,43 @@ int annotation_make(const struct elf_object *o, const struct elf_symbol *s,
 
 /* "call memcpy" */
 static bool put_target(const struct annotation *a, const struct elf_object *o,
-		       const struct code_instruction *x, ZydisMnemonic mnemonic, char *text,
-		       size_t size)
+		       const struct code_instruction *x, ZydisMnemonic mnemonic,
+		       struct annotation_text *ret)
 {
+	const char *jump = ZydisMnemonicGetString(mnemonic);
 	_cleanup_free_ char *name = NULL;
 	struct elf_symbol s;
 
 	if (x->target - a->flow.start < a->flow.size) {
-		(void)snprintf(text, size, "%s %" PRIx64, ZydisMnemonicGetString(mnemonic),
-			       x->target);
+		(void)snprintf(ret->text, sizeof(ret->text), "%s %" PRIx64, jump, x->target);
 		return true;
 	}
 	if (elf_object_function_at(o, x->target, &s) < 0)
 		return false;
 	name = elf_demangle(s.function);
-	(void)snprintf(text, size, "%s %s", ZydisMnemonicGetString(mnemonic), name ? name : s.name);
+	(void)snprintf(ret->text, sizeof(ret->text), "%s %s", jump, name ? name : s.name);
 	return true;
 }
 
-void annotation_text(const struct annotation *a, const struct elf_object *o, size_t instruction,
-		     char *text, size_t size)
+struct annotation_text annotation_text(const struct annotation *a, const struct elf_object *o,
+				       size_t instruction)
 {
 	const struct code_instruction *x = &a->flow.all[instruction];
 	ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+	struct annotation_text ret = {"(bad)"};
 	ZydisDecodedInstruction d;
 	ZydisFormatter formatter;
 	ZydisDecoder decoder;
 	size_t at = x->at - a->code.start;
 
-	(void)snprintf(text, size, "(bad)");
-	if (!ZYAN_SUCCESS(
-		    ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ||
-	    !ZYAN_SUCCESS(ZydisFormatterInit(&formatter, ZYDIS_FORMATTER_STYLE_INTEL)) ||
-	    !ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, a->code.bytes + at, a->code.size - at,
-						 &d, operands)))
-		return;
-	if (x->direct && put_target(a, o, x, d.mnemonic, text, size))
-		return;
-	(void)ZydisFormatterFormatInstruction(&formatter, &d, operands, d.operand_count_visible,
-					      text, size, x->at, NULL);
+	if (ZYAN_SUCCESS(
+		    ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) &&
+	    ZYAN_SUCCESS(ZydisFormatterInit(&formatter, ZYDIS_FORMATTER_STYLE_INTEL)) &&
+	    ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, a->code.bytes + at, a->code.size - at, &d,
+						operands)) &&
+	    !(x->direct && put_target(a, o, x, d.mnemonic, &ret)))
+		(void)ZydisFormatterFormatInstruction(&formatter, &d, operands,
+						      d.operand_count_visible, ret.text,
+						      sizeof(ret.text), x->at, NULL);
+	return ret;
 }

@@ -36,7 +36,10 @@ int annotation_make(const struct elf_object *o, const struct elf_symbol *s,
 		    struct annotation *ret, struct error *e);
 void annotation_free(struct annotation *a);
 
-/* The instruction in Intel's syntax, at most @size bytes with the end; a target in the function as
- * its address, one elsewhere by the name of its function. */
-void annotation_text(const struct annotation *a, const struct elf_object *o, size_t instruction,
-		     char *text, size_t size);
+/* The instruction in Intel's syntax, cut off at its end; a target in the function as its address,
+ * one elsewhere by the name of its function. */
+struct annotation_text {
+	char text[160];
+};
+struct annotation_text annotation_text(const struct annotation *a, const struct elf_object *o,
+				       size_t instruction);

@@ -60,12 +60,11 @@ static void put_instruction(struct annotate_rows *x, const struct flow_block *b,
 {
 	const struct annotation *a = x->p->a;
 	double took = annotate_cycles(x->p, b, i);
-	char text[ANNOTATE_TEXT_ROOM], cycles[16] = "", each[16] = "";
-	_cleanup_free_ char *clean = NULL;
+	char cycles[16] = "", each[16] = "";
+	_cleanup_free_ char *clean =
+		text_clean(&x->r, annotation_text(a, x->p->of->object, i).text);
 
 	put_line(x, i);
-	annotation_text(a, x->p->of->object, i, text, sizeof(text));
-	clean = text_clean(&x->r, text);
 	if (a->model.cycles)
 		(void)snprintf(cycles, sizeof(cycles), "%.1f", a->model.cycles[i]);
 	if (a->samples[i] > 0)

@@ -59,12 +59,10 @@ static void put_code(const struct page *g, uint32_t i)
 	const struct annotation *a = g->x.p->a;
 	const struct code_instruction *x = &a->flow.all[i];
 	size_t to = x->direct && x->flow != CODE_CALL ? flow_find(&a->flow, x->target) : SIZE_MAX;
-	char text[ANNOTATE_TEXT_ROOM];
 
-	annotation_text(a, g->x.p->of->object, i, text, sizeof(text));
 	if (to != SIZE_MAX && a->flow.all[to].at == x->target)
 		(void)fprintf(g->x.r.out, "<a href=#i%" PRIx64 ">", x->target);
-	html_text(&g->x.r, text);
+	html_text(&g->x.r, annotation_text(a, g->x.p->of->object, i).text);
 	if (to != SIZE_MAX && a->flow.all[to].at == x->target)
 		(void)fputs("</a>", g->x.r.out);
 }

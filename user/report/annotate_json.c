@@ -27,11 +27,9 @@ static void add_instruction(struct json_object *list, const struct annotate_page
 	struct json_object *row = json_append_new(list), *causes = json_add_array(row, "possible");
 	const struct annotation *a = p->a;
 	struct line_location at;
-	char text[ANNOTATE_TEXT_ROOM];
 
-	annotation_text(a, p->of->object, i, text, sizeof(text));
 	json_add_number(row, "address", (double)a->flow.all[i].at);
-	json_add_string(row, "code", text);
+	json_add_string(row, "code", annotation_text(a, p->of->object, i).text);
 	json_add_number(row, "samples", a->samples[i]);
 	if (a->called[i] > 0)
 		json_add_number(row, "called", a->called[i]);

@@ -271,9 +271,7 @@ static void note_line(const struct annotate_rows *x, const struct analysis_line 
 			    *name = text_line_name(&x->r, l->selected, SIZE_MAX),
 			    *causes = annotate_causes(a->possible[w->at]);
 	const char *slash = strrchr(name, '/');
-	char text[ANNOTATE_TEXT_ROOM];
 
-	annotation_text(a, x->p->of->object, w->at, text, sizeof(text));
 	if (w->most < ONE_INSTRUCTION * w->samples)
 		note(&x->r, NOTE_PLAIN, "%s is %s. No instruction has most of its samples.",
 		     slash ? slash + 1 : name, worth);
@@ -281,7 +279,8 @@ static void note_line(const struct annotate_rows *x, const struct analysis_line 
 		note(&x->r, NOTE_PLAIN,
 		     "%s is %s. %.0f %% of its samples are at one instruction, %" PRIx64 " %s%s%s.",
 		     slash ? slash + 1 : name, worth, 100 * w->most / w->samples,
-		     a->flow.all[w->at].at, text, *causes ? "; may wait for: " : "", causes);
+		     a->flow.all[w->at].at, annotation_text(a, x->p->of->object, w->at).text,
+		     *causes ? "; may wait for: " : "", causes);
 }
 
 static void note_worth(const struct annotate_rows *x)

@@ -8,7 +8,6 @@
 #include "report/annotate.h"
 #include "report/text.h"
 
-#define ANNOTATE_TEXT_ROOM 160
 /* A block, or an instruction's causes, are shown from this share of the function's samples on. */
 #define ANNOTATE_WORTH_SHOWING 0.01
 #define ANNOTATE_MOST_FILES 16

@@ -142,7 +142,6 @@ static void markdown_notes(const struct report *r, bool all)
 		(void)fputc('\n', r->out);
 	}
 	notes_free(r->notes);
-	*r->notes = (struct notes){0};
 }
 
 static void markdown_point(const struct report *r, const struct analysis_point *point)

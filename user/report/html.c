@@ -69,7 +69,6 @@ void html_notes(const struct report *r)
 	if (all->n)
 		(void)fputs("</ul>\n", r->out);
 	notes_free(all);
-	*all = (struct notes){0};
 }
 
 void html_begin(const struct report *r, const char *title)
@@ -141,18 +140,18 @@ static void put_books(const struct report *r)
 static void put_help(const struct report *r)
 {
 	static const struct {
-		const char *points, *name, *words;
+		const char *points, *zero, *name, *words;
 	} shapes[] = {
-		{"20,100 220,20", "It rises",
+		{"20,100 220,20", "100", "It rises",
 		 "The program waits for this line. Each bit that it gets faster is worth as much "
 		 "as the first."},
-		{"20,100 110,40 220,40", "It rises, then stays",
+		{"20,100 110,40 220,40", "100", "It rises, then stays",
 		 "Up to the bend the program waits for this line, beyond it for something else. "
 		 "More speed than that is wasted."},
-		{"20,70 220,70", "It is flat",
+		{"20,70 220,70", "70", "It is flat",
 		 "The program waits for something else, however much time this line takes. Leave "
 		 "it alone."},
-		{"20,40 220,100", "It falls",
+		{"20,40 220,100", "40", "It falls",
 		 "If this line gets faster, threads meet more often where they get in each other's "
 		 "way: a lock, a cache line, a queue. Look there."},
 	};
@@ -170,10 +169,7 @@ static void put_help(const struct report *r)
 			      "d=\"M20 %s h200\"/><polyline class=curve "
 			      "points=\"%s\"/></svg>"
 			      "<b>%s.</b> %s</div>\n",
-			      i == 3   ? "40"
-			      : i == 2 ? "70"
-				       : "100",
-			      shapes[i].points, shapes[i].name, shapes[i].words);
+			      shapes[i].zero, shapes[i].points, shapes[i].name, shapes[i].words);
 	(void)fputs("</div>\n</details>\n", r->out);
 }
 

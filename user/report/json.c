@@ -304,7 +304,6 @@ static struct json_object *notes_of(const struct report *report)
 		json_add_string(o, "text", report->notes->list[i].text);
 	}
 	notes_free(report->notes);
-	*report->notes = (struct notes){0};
 	return list;
 }
 

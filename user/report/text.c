@@ -346,4 +346,5 @@ void notes_free(struct notes *n)
 	for (size_t i = 0; i < n->n; i++)
 		free(n->list[i].text);
 	free(n->list);
+	*n = (struct notes){0};
 }
