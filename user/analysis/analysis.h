@@ -8,7 +8,7 @@
 
 /* What a reader is told about a line. */
 enum verdict { VERDICT_UNDECIDED, VERDICT_HELPS, VERDICT_NO_EFFECT, VERDICT_HURTS };
-const char *verdict_name(enum verdict v); /* "undecided", "helps", "no effect", "hurts" */
+extern const char *const verdict_names[]; /* "undecided", "helps", "no effect", "hurts" */
 
 /* Why nothing is decided about a line, whatever its intervals are. */
 enum undecided {

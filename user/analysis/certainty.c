@@ -54,7 +54,7 @@ static void show(const struct analysis_line *l, struct analysis_change at,
 	*ret = (struct certainty_line){.effect = at.effect,
 				       .low = at.low,
 				       .high = at.high,
-				       .verdict = l->experiments ? verdict_name(l->verdict) : ""};
+				       .verdict = l->experiments ? verdict_names[l->verdict] : ""};
 	memcpy(ret->selected, l->selected + skipped, length - skipped + 1);
 }
 

@@ -68,17 +68,12 @@ const struct undecided_words undecided_words[N_UNDECIDED] = {
 			       "what that does counts instead."},
 };
 
-const char *verdict_name(enum verdict v)
-{
-	static const char *const names[] = {
-		[VERDICT_UNDECIDED] = "undecided",
-		[VERDICT_HELPS] = "helps",
-		[VERDICT_NO_EFFECT] = "no effect",
-		[VERDICT_HURTS] = "hurts",
-	};
-
-	return names[v];
-}
+const char *const verdict_names[] = {
+	[VERDICT_UNDECIDED] = "undecided",
+	[VERDICT_HELPS] = "helps",
+	[VERDICT_NO_EFFECT] = "no effect",
+	[VERDICT_HURTS] = "hurts",
+};
 
 /* Speedups are what the run had on its grid: the nearest one stands for the column if it is this
  * near. */

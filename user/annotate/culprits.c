@@ -27,20 +27,15 @@ struct facts {
 	unsigned int stored_bits, loaded_bits;
 };
 
-const char *culprit_name(enum culprit c)
-{
-	static const char *const names[] = {
-		[CULPRIT_KERNEL] = "kernel",	  [CULPRIT_LOCK] = "lock",
-		[CULPRIT_DIVIDER] = "divider",	  [CULPRIT_DCACHE] = "data cache",
-		[CULPRIT_DTLB] = "DTLB",	  [CULPRIT_FORWARD] = "forwarding",
-		[CULPRIT_STORE] = "store buffer", [CULPRIT_BRANCH] = "misprediction",
-		[CULPRIT_ICACHE] = "code cache",  [CULPRIT_DEPENDENT] = "latency",
-		[CULPRIT_PORTS] = "ports",	  [CULPRIT_CALL] = "the call",
-		[CULPRIT_SLOTS] = "slots",
-	};
-
-	return names[c];
-}
+const char *const culprit_names[] = {
+	[CULPRIT_KERNEL] = "kernel",	  [CULPRIT_LOCK] = "lock",
+	[CULPRIT_DIVIDER] = "divider",	  [CULPRIT_DCACHE] = "data cache",
+	[CULPRIT_DTLB] = "DTLB",	  [CULPRIT_FORWARD] = "forwarding",
+	[CULPRIT_STORE] = "store buffer", [CULPRIT_BRANCH] = "misprediction",
+	[CULPRIT_ICACHE] = "code cache",  [CULPRIT_DEPENDENT] = "latency",
+	[CULPRIT_PORTS] = "ports",	  [CULPRIT_CALL] = "the call",
+	[CULPRIT_SLOTS] = "slots",
+};
 
 void culprits_free(struct culprits *c)
 {

@@ -24,7 +24,7 @@ enum culprit {
 	N_CULPRITS,
 };
 /* "data cache", ... */
-const char *culprit_name(enum culprit c);
+extern const char *const culprit_names[N_CULPRITS];
 
 struct culprits {
 	/* A bit for each that is possible, of each instruction, whether it stalls or not; and what

@@ -11,7 +11,7 @@ static void add_effect(struct json_object *row, const struct analysis_line *l)
 
 	if (!l)
 		return;
-	json_add_string(row, "verdict", verdict_name(l->verdict));
+	json_add_string(row, "verdict", verdict_names[l->verdict]);
 	at = json_add_array(row, "effects");
 	for (size_t i = 0; i < ANALYSIS_CURVE_POINTS; i++) {
 		struct json_object *o = json_append_new(at);
@@ -44,7 +44,7 @@ static void add_instruction(struct json_object *list, const struct annotate_page
 	}
 	for (int c = 0; c < N_CULPRITS; c++)
 		if (a->possible[i] >> c & 1)
-			json_append(causes, json_object_new_string(culprit_name((enum culprit)c)));
+			json_append(causes, json_object_new_string(culprit_names[c]));
 }
 
 static void add_block(struct json_object *list, const struct annotate_page *p,

@@ -139,8 +139,7 @@ char *annotate_causes(uint16_t possible)
 
 	for (int c = 0; c < N_CULPRITS; c++)
 		if (possible >> c & 1)
-			(void)fprintf(f, "%s%s", ftello(f) ? ", " : "",
-				      culprit_name((enum culprit)c));
+			(void)fprintf(f, "%s%s", ftello(f) ? ", " : "", culprit_names[c]);
 	xclose_memstream(f);
 	return text;
 }
@@ -205,9 +204,9 @@ char *annotate_worth(const struct annotate_rows *x, const struct analysis_line *
 	double percent;
 
 	if (!worth_at(x, l, &percent, &effect))
-		return xasprintf("worth is not known (%s)", verdict_name(l->verdict));
+		return xasprintf("worth is not known (%s)", verdict_names[l->verdict]);
 	return xasprintf("worth %s %% if %.0f %% faster (%s)", effect.text, percent,
-			 verdict_name(l->verdict));
+			 verdict_names[l->verdict]);
 }
 
 /* The same of what, and with all that the curve says. */

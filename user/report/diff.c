@@ -41,15 +41,10 @@ static char *gain_words(const struct compare_point *p)
 			 g.effect > 0 ? "less" : "more");
 }
 
-static const char *outcome_name(enum promise_outcome o)
-{
-	static const char *const names[] = {[PROMISE_UNKNOWN] = "unknown",
+static const char *const outcome_names[] = {[PROMISE_UNKNOWN] = "unknown",
 					    [PROMISE_CAME_TRUE] = "came true",
 					    [PROMISE_OPEN] = "open",
 					    [PROMISE_BROKEN] = "did not come true"};
-
-	return names[o];
-}
 
 static char *promise_words(const struct diff *d, const struct compare_point *p)
 {
@@ -212,7 +207,7 @@ static struct json_object *promise_of(const struct diff *d, const struct compare
 	json_add_change(o, "gained", s.gained);
 	json_add_number(o, "gap", s.gap);
 	json_add_number(o, "gap_half", s.gap_half);
-	json_add_string(o, "outcome", outcome_name(s.outcome));
+	json_add_string(o, "outcome", outcome_names[s.outcome]);
 	return o;
 }
 

@@ -48,15 +48,10 @@ size_t book_rows(const struct analysis *a, struct book_row rows[MAX_BOOK_ROWS])
 #define FAIR_SHARE 0.1 /* of experiments outside the bounds of fidelity */
 #define POOR_SHARE 0.5
 
-const char *light_name(enum light l)
-{
-	static const char *const names[] = {[LIGHT_UNKNOWN] = "unknown",
-					    [LIGHT_POOR] = "poor",
-					    [LIGHT_FAIR] = "fair",
-					    [LIGHT_GOOD] = "good"};
-
-	return names[l];
-}
+const char *const light_names[] = {[LIGHT_UNKNOWN] = "unknown",
+				   [LIGHT_POOR] = "poor",
+				   [LIGHT_FAIR] = "fair",
+				   [LIGHT_GOOD] = "good"};
 
 static bool any_refused(const struct analysis *a)
 {
@@ -80,7 +75,7 @@ enum light fidelity_light(const struct analysis *a, size_t n_experiments, char *
 	else if (any_refused(a))
 		*words = xstrdup("poor: threads could not be paused as they should have been");
 	else
-		*words = xasprintf("%s: %zu of %zu experiments were disturbed", light_name(light),
+		*words = xasprintf("%s: %zu of %zu experiments were disturbed", light_names[light],
 				   a->marked, n_experiments);
 	return light;
 }

@@ -61,7 +61,7 @@ void html_notes(const struct report *r)
 	if (all->n)
 		(void)fputs("<ul class=notes>\n", r->out);
 	for (size_t i = 0; i < all->n; i++) {
-		(void)fprintf(r->out, "<li class=%s>%s", note_kind_name(all->list[i].kind),
+		(void)fprintf(r->out, "<li class=%s>%s", note_kind_names[all->list[i].kind],
 			      all->list[i].kind == NOTE_WARNING ? "Warning: " : "");
 		html_text(r, all->list[i].text);
 		(void)fputc('\n', r->out);
@@ -113,14 +113,6 @@ static void put_head(const struct report *r)
 		html_put(r, "<br>Files are under <code>%s</code>", directory);
 	}
 	(void)fputs("\n</header>\n", r->out);
-}
-
-static void put_light(const struct report *r)
-{
-	_cleanup_free_ char *words = NULL;
-	enum light light = fidelity_light(r->a, r->p->n_experiments, &words);
-
-	html_put(r, "<p class=\"light %s\">Fidelity: %s\n", light_name(light), words);
 }
 
 static void put_books(const struct report *r)
@@ -202,8 +194,11 @@ static void put_point(const struct report *r, size_t at)
 
 static void put_fidelity(const struct report *r)
 {
+	_cleanup_free_ char *words = NULL;
+	enum light light = fidelity_light(r->a, r->p->n_experiments, &words);
+
 	(void)fputs("<section id=fidelity>\n<h2>How far this can be trusted</h2>\n", r->out);
-	put_light(r);
+	html_put(r, "<p class=\"light %s\">Fidelity: %s\n", light_names[light], words);
 	footer_notes(r);
 	html_notes(r);
 	put_books(r);

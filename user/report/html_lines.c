@@ -19,7 +19,7 @@ static void put_row(const struct report *r, size_t at, size_t i)
 	(void)fprintf(r->out,
 		      "<tr data-v=\"%s\" data-f=p%zul%zu><td class=n>%zu<td class=name><a "
 		      "href=#p%zul%zu>",
-		      verdict_name(line->verdict), at, i, i + 1, at, i);
+		      verdict_names[line->verdict], at, i, i + 1, at, i);
 	html_line_name(r, line->selected);
 	html_put(r, "</a><td class=name>%s<td class=n>%s", line->function ? line->function : "-",
 		 text_share(line->share).text);
@@ -28,7 +28,7 @@ static void put_row(const struct report *r, size_t at, size_t i)
 	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
 		html_effect(r, analysis_shown(line, k));
 	(void)fprintf(r->out, "<td class=\"v-%.*s\">%s<td class=n>%zu\n",
-		      (int)strcspn(verdict_name(line->verdict), " "), verdict_name(line->verdict),
+		      (int)strcspn(verdict_names[line->verdict], " "), verdict_names[line->verdict],
 		      text_verdict(line, point->speed.spins).text, line->experiments);
 }
 

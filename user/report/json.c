@@ -260,7 +260,7 @@ static void add_line(struct json_object *list, const struct profile *all,
 	json_add_number(o, "slope_high", l->slope.high);
 	json_add_string(o, "wait", l->wait ? wait_name(l->wait) : NULL);
 	add_count(o, "experiments", l->experiments);
-	json_add_string(o, "verdict", verdict_name(l->verdict));
+	json_add_string(o, "verdict", verdict_names[l->verdict]);
 	json_add_string(o, "undecided_why", undecided_words[l->undecided].why);
 	json_add_number(o, "best_speedup", l->best_speedup);
 	json_add_number(o, "best_effect", l->best_effect);
@@ -300,7 +300,7 @@ static struct json_object *notes_of(const struct report *report)
 	for (size_t i = 0; i < report->notes->n; i++) {
 		struct json_object *o = json_append_new(list);
 
-		json_add_string(o, "kind", note_kind_name(report->notes->list[i].kind));
+		json_add_string(o, "kind", note_kind_names[report->notes->list[i].kind]);
 		json_add_string(o, "text", report->notes->list[i].text);
 	}
 	notes_free(report->notes);
@@ -342,7 +342,7 @@ static struct json_object *fidelity_of(const struct report *report)
 	enum light light = fidelity_light(a, report->p->n_experiments, &words);
 	struct json_object *o = json_new();
 
-	json_add_string(o, "light", light_name(light));
+	json_add_string(o, "light", light_names[light]);
 	json_add_string(o, "words", words);
 	json_add_number(o, "elapsed_ns", a->elapsed_ns);
 	json_add_number(o, "growth_ns", a->growth_ns);

@@ -61,8 +61,8 @@ static const char *small_verdict(const struct analysis_line *line)
 	if (line->verdict != VERDICT_UNDECIDED || line->undecided != UNDECIDED_OPEN ||
 	    line->experiments >= ENOUGH)
 		return NULL;
-	return line->slope.low > SMALL_SLOPE	? verdict_name(VERDICT_HELPS)
-	       : line->slope.high < SMALL_SLOPE ? verdict_name(VERDICT_NO_EFFECT)
+	return line->slope.low > SMALL_SLOPE	? verdict_names[VERDICT_HELPS]
+	       : line->slope.high < SMALL_SLOPE ? verdict_names[VERDICT_NO_EFFECT]
 						: NULL;
 }
 
@@ -77,7 +77,7 @@ struct words text_verdict(const struct analysis_line *line, bool spins)
 	if (line->undecided != UNDECIDED_OPEN)
 		w = text_words("%s", undecided_words[line->undecided].verdict);
 	else if (line->verdict != VERDICT_UNDECIDED || !(s > 0))
-		w = text_words("%s", verdict_name(line->verdict));
+		w = text_words("%s", verdict_names[line->verdict]);
 	else if (s > 86400)
 		w = text_words("undecided (days)");
 	else if (s > 7200)

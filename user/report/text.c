@@ -121,7 +121,7 @@ static char *disturbed(char *verdict, double foreign)
 char *text_verdict_long(const struct analysis_line *line)
 {
 	const struct analysis_curve *c = &line->curve;
-	const char *verdict = verdict_name(line->verdict);
+	const char *verdict = verdict_names[line->verdict];
 	char *text;
 	double before = c->knee_effect / c->knee, after = c->slope_after / before;
 
@@ -310,15 +310,10 @@ void paragraph(const struct report *r, int indent, const char *fmt, ...)
 	(void)fputc('\n', r->out);
 }
 
-const char *note_kind_name(enum note_kind k)
-{
-	static const char *const names[] = {[NOTE_PLAIN] = "note",
-					    [NOTE_WARNING] = "warning",
-					    [NOTE_REASON] = "reason",
-					    [NOTE_COMMAND] = "command"};
-
-	return names[k];
-}
+const char *const note_kind_names[] = {[NOTE_PLAIN] = "note",
+				       [NOTE_WARNING] = "warning",
+				       [NOTE_REASON] = "reason",
+				       [NOTE_COMMAND] = "command"};
 
 void note(const struct report *r, enum note_kind kind, const char *fmt, ...)
 {

@@ -112,7 +112,7 @@ void text_table_end(struct libscols_table *t);
 /* A note, without its "Warning: " or "- ". */
 void note(const struct report *r, enum note_kind kind, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-const char *note_kind_name(enum note_kind k); /* "note", "warning", "reason", "command" */
+extern const char *const note_kind_names[]; /* "note", "warning", "reason", "command" */
 void notes_free(struct notes *n);	      /* frees the contents, not @n */
 
 /* The command that makes more of a program that was too short, if there is one. */
@@ -169,7 +169,7 @@ char *answer(const struct report *r, const struct analysis_point *point);
 /* How far the experiments of a profile can be trusted, at a glance, and why in words (the
  * caller's). */
 enum light { LIGHT_UNKNOWN, LIGHT_POOR, LIGHT_FAIR, LIGHT_GOOD };
-const char *light_name(enum light l); /* "unknown", "poor", "fair", "good" */
+extern const char *const light_names[]; /* "unknown", "poor", "fair", "good" */
 enum light fidelity_light(const struct analysis *a, size_t n_experiments, char **words);
 
 /* A row of the books: what it is called, how long, in words. */
