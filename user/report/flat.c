@@ -7,24 +7,14 @@
 #include "base/cleanup.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* In percent, with the digits of the other forms; empty: not known. */
-static void csv_percent(const struct report *r, double share)
-{
-	if (isfinite(share))
-		(void)fprintf(r->out, ",%.1f", fabs(share) < 0.0005 ? 0 : 100 * share);
-	else
-		(void)fputc(',', r->out);
-}
-
 static void csv_change(const struct report *r, struct analysis_change c)
 {
-	csv_percent(r, c.effect);
-	csv_percent(r, c.low);
-	csv_percent(r, c.high);
+	(void)fprintf(r->out, ",%s,%s,%s", text_percent(c.effect, "").text,
+		      text_percent(c.low, "").text, text_percent(c.high, "").text);
 }
 
 int report_csv(FILE *out, const struct profile *p, const struct analysis *a)
@@ -49,7 +39,7 @@ int report_csv(FILE *out, const struct profile *p, const struct analysis *a)
 			text_csv(&r, line->selected);
 			(void)fputc(',', out);
 			text_csv(&r, line->function ? line->function : "");
-			csv_percent(&r, line->share);
+			(void)fprintf(out, ",%s", text_percent(line->share, "").text);
 			for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
 				csv_change(&r, analysis_shown(line, k));
 			(void)fputc(',', out);
@@ -79,10 +69,11 @@ static void markdown_text(const struct report *r, const char *s)
 	}
 }
 
-static void markdown_change(const struct report *r, struct analysis_change c)
+/* But for the first of a row. */
+static void markdown_cell(const struct report *r, const char *s)
 {
 	(void)fputs(" | ", r->out);
-	markdown_text(r, text_effect(r, c).text);
+	markdown_text(r, s);
 }
 
 static void markdown_row(const struct report *r, const struct analysis_point *point,
@@ -92,15 +83,13 @@ static void markdown_row(const struct report *r, const struct analysis_point *po
 
 	(void)fputs("| ", r->out);
 	markdown_text(r, name);
-	(void)fputs(" | ", r->out);
-	markdown_text(r, line->function ? line->function : "-");
-	(void)fprintf(r->out, " | %s", text_share(line->share).text);
+	markdown_cell(r, line->function ? line->function : "-");
+	markdown_cell(r, text_share(line->share).text);
 	if (analysis_has_slopes(point))
-		markdown_change(r, line->slope);
+		markdown_cell(r, text_effect(r, line->slope).text);
 	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
-		markdown_change(r, analysis_shown(line, k));
-	(void)fputs(" | ", r->out);
-	markdown_text(r, text_verdict(line, point->speed.spins).text);
+		markdown_cell(r, text_effect(r, analysis_shown(line, k)).text);
+	markdown_cell(r, text_verdict(line, point->speed.spins).text);
 	(void)fprintf(r->out, " | %zu |\n", line->experiments);
 }
 
@@ -115,7 +104,7 @@ static void markdown_classes(const struct report *r, const struct analysis_point
 		(void)fprintf(r->out, " %s |", class_titles[k]);
 	(void)fputs("\n|---|--:|--:|--:|--:|\n| (their mean length)", r->out);
 	for (size_t k = 0; k < PROFILE_CLASSES; k++)
-		(void)fprintf(r->out, " | %s", class_length(point, k).text);
+		markdown_cell(r, class_length(point, k).text);
 	(void)fputs(" |\n", r->out);
 	for (size_t i = 0; i < n; i++) {
 		_cleanup_free_ char *name = text_line_name(r, lines[i]->selected, SIZE_MAX);
@@ -123,7 +112,7 @@ static void markdown_classes(const struct report *r, const struct analysis_point
 		(void)fputs("| ", r->out);
 		markdown_text(r, name);
 		for (size_t k = 0; k < PROFILE_CLASSES; k++)
-			markdown_change(r, lines[i]->in_class[k]);
+			markdown_cell(r, text_effect(r, lines[i]->in_class[k]).text);
 		(void)fputs(" |\n", r->out);
 	}
 	(void)fputc('\n', r->out);

@@ -6,7 +6,6 @@
 #include "base/memory.h"
 #include "profile/source_text.h"
 
-#include <math.h>
 #include <string.h>
 
 #define MAX_COPIES 5 /* inlined ones that are told of a line */
@@ -77,14 +76,6 @@ void html_classes(const struct report *r, const struct analysis_point *point)
 	(void)fputs("</tbody></table></div>\n", r->out);
 }
 
-static void put_number(const struct report *r, double share)
-{
-	if (isfinite(share))
-		(void)fprintf(r->out, "<td>%.1f", fabs(share) < 0.0005 ? 0 : 100 * share);
-	else
-		(void)fputs("<td>-", r->out);
-}
-
 /* The script reads these as well. */
 static void put_cells(const struct report *r, const struct analysis_line *line)
 {
@@ -96,11 +87,10 @@ static void put_cells(const struct report *r, const struct analysis_line *line)
 
 		if (!(c->speedup > 0))
 			continue;
-		(void)fprintf(r->out, "\n<tr><td>%.0f", 100 * c->speedup);
-		put_number(r, c->change.effect);
-		put_number(r, c->change.low);
-		put_number(r, c->change.high);
-		(void)fprintf(r->out, "<td>%zu", c->experiments);
+		(void)fprintf(r->out, "\n<tr><td>%.0f<td>%s<td>%s<td>%s<td>%zu",
+			      100 * c->speedup, text_percent(c->change.effect, "-").text,
+			      text_percent(c->change.low, "-").text,
+			      text_percent(c->change.high, "-").text, c->experiments);
 	}
 	(void)fputs("</table>\n", r->out);
 }

@@ -109,20 +109,11 @@ struct report report_text(FILE *out, const struct profile *p, const struct analy
 	return r;
 }
 
-static char *disturbed(char *verdict, double foreign)
-{
-	char *text = xasprintf("%s; disturbed, %.0f %% of the wait time was behind other programs",
-			       verdict, 100 * foreign);
-
-	free(verdict);
-	return text;
-}
-
 char *text_verdict_long(const struct analysis_line *line)
 {
 	const struct analysis_curve *c = &line->curve;
 	const char *verdict = verdict_names[line->verdict];
-	char *text;
+	_cleanup_free_ char *text = NULL;
 	double before = c->knee_effect / c->knee, after = c->slope_after / before;
 
 	if (line->undecided != UNDECIDED_OPEN)
@@ -142,7 +133,11 @@ char *text_verdict_long(const struct analysis_line *line)
 				 after < 0   ? "it hurts"
 				 : after < 1 ? "more slowly"
 					     : "faster");
-	return line->foreign > ANALYSIS_FOREIGN_FLAG ? disturbed(text, line->foreign) : text;
+	if (line->foreign > ANALYSIS_FOREIGN_FLAG)
+		return xasprintf("%s; disturbed, %.0f %% of the wait time was behind other "
+				 "programs",
+				 text, 100 * line->foreign);
+	return TAKE_PTR(text);
 }
 
 struct words text_words(const char *fmt, ...)
@@ -184,6 +179,12 @@ struct words text_interval(struct analysis_change c, double factor)
 struct words text_share(double share)
 {
 	return text_words(isfinite(share) ? "%.1f %%" : "-", 100 * share);
+}
+
+struct words text_percent(double share, const char *unknown)
+{
+	return isfinite(share) ? text_words("%.1f", fabs(share) < 0.0005 ? 0 : 100 * share)
+			       : text_words("%s", unknown);
 }
 
 struct words text_duration(double ns)

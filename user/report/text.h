@@ -79,6 +79,8 @@ struct words text_effect(const struct report *r, struct analysis_change c);
 struct words text_interval(struct analysis_change c, double factor);
 /* "48.8 %"; "-" if unknown. */
 struct words text_share(double share);
+/* "48.8", for a column in percent. */
+struct words text_percent(double share, const char *unknown);
 /* The verdict as the table has it: "helps", "undecided (90 s)". @spins: threads of its point do. */
 struct words text_verdict(const struct analysis_line *line, bool spins);
 /* The verdict in words, with what the curve says beyond it: "helps: 40.1 % by the time it is 40 %
