@@ -93,24 +93,11 @@ static void test_pooling(struct point_context *ctx)
  * share: that says nothing of other speedups. */
 #define LITTLE_LEFT 0.25
 
-static double zero_period(const struct observation *obs, size_t n, enum reading how)
-{
-	double num = 0, den = 0;
-
-	for (size_t i = 0; i < n; i++)
-		if (obs[i].key == 0) {
-			num += obs[i].num[how];
-			den += obs[i].den[how];
-		}
-	return num / den;
-}
-
 void point_context_init(struct point_context *ctx, const struct observation *obs, size_t n,
 			struct rng *rng)
 {
 	_cleanup_free_ struct observation *scratch = xcalloc(n + 1, sizeof(*scratch));
-	double zero[N_READINGS] = {zero_period(obs, n, READ_WHOLE),
-				   zero_period(obs, n, READ_TIMED)};
+	double num[N_READINGS] = {0}, den[N_READINGS] = {0}; /* of those at 0 % */
 	struct noise compared[N_READINGS] = {0};
 
 	point_context_free(ctx);
@@ -122,6 +109,10 @@ void point_context_init(struct point_context *ctx, const struct observation *obs
 			ctx->least_key = obs[i].key;
 		if (obs[i].key > ctx->most_key)
 			ctx->most_key = obs[i].key;
+		for (int how = 0; obs[i].key == 0 && how < N_READINGS; how++) {
+			num[how] += obs[i].num[how];
+			den[how] += obs[i].den[how];
+		}
 	}
 	ctx->zeros = xcalloc(n + 1, sizeof(*ctx->zeros));
 	for (size_t i = 0, len; i < n; i += len) {
@@ -129,7 +120,7 @@ void point_context_init(struct point_context *ctx, const struct observation *obs
 		for (int how = 0; how < N_READINGS; how++) {
 			struct group g = group_make(obs + i, len, how);
 
-			if (!(g.period < LITTLE_LEFT * zero[how]))
+			if (!(g.period < LITTLE_LEFT * (num[how] / den[how])))
 				noise_add(&ctx->noise[how], &g);
 		}
 		compare_readings(obs + i, len, scratch, compared);

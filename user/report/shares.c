@@ -126,7 +126,8 @@ void shares_print(FILE *out, const struct shares_table *t)
 
 int shares_html(FILE *out, const struct shares_table *t)
 {
-	struct report r = report_make(out, NULL, NULL, NULL, NULL);
+	struct notes notes = {0};
+	struct report r = report_make(out, NULL, NULL, NULL, &notes);
 	_cleanup_free_ char *head = head_words(t);
 
 	html_begin(&r, "Samples");
@@ -154,11 +155,10 @@ int shares_html(FILE *out, const struct shares_table *t)
 			      is_time(t->s) ? x->amount / 1e9 : x->amount);
 	}
 	(void)fputs("</tbody></table></div>\n", out);
-	if (t->s->n_unread)
-		(void)fputs("<ul class=notes>\n", out);
 	for (size_t i = 0; i < t->s->n_unread; i++)
-		html_put(&r, "<li class=note>No names of %s\n", t->s->unread[i]);
-	(void)fprintf(out, "%s</section>\n</main>\n", t->s->n_unread ? "</ul>\n" : "");
+		note(&r, NOTE_PLAIN, "No names of %s", t->s->unread[i]);
+	html_notes(&r);
+	(void)fputs("</section>\n</main>\n", out);
 	html_end(&r);
 	return fflush(out) ? -errno : 0;
 }
