@@ -151,8 +151,7 @@ static void put_block(struct page *g, const struct flow_block *b)
 			(void)fputs("<tbody>\n", g->x.r.out);
 		if (executed) {
 			(void)fprintf(g->x.r.out, "<tr><th colspan=%d class=dim>", COLUMNS);
-			html_text(&g->x.r, executed);
-			(void)fputc('\n', g->x.r.out);
+			html_put(&g->x.r, "%s\n", executed);
 			free(executed);
 			executed = NULL;
 		}

@@ -47,13 +47,6 @@ void html_effect(const struct report *r, struct analysis_change c)
 	html_put(r, "<td class=n>%s", text_effect(r, c).text);
 }
 
-void html_line_name(const struct report *r, const char *selected)
-{
-	_cleanup_free_ char *name = text_line_name(r, selected, SIZE_MAX);
-
-	html_text(r, name);
-}
-
 void html_notes(const struct report *r)
 {
 	struct notes *all = r->notes;
@@ -73,15 +66,16 @@ void html_notes(const struct report *r)
 
 void html_begin(const struct report *r, const char *title)
 {
-	(void)fputs(REPORT_HTML_BEGINS
-		    "<html lang=en>\n<meta charset=utf-8>\n<meta "
-		    "http-equiv=Content-Security-Policy content=\"default-src 'none'; "
-		    "base-uri 'none'; form-action 'none'; style-src '" PAGE_CSS_HASH
-		    "'; script-src '" PAGE_JS_HASH "'\">\n"
-		    "<meta name=viewport content=\"width=device-width, initial-scale=1\">\n<title>",
-		    r->out);
-	html_text(r, title);
-	(void)fprintf(r->out, " - cozbpf</title>\n<style>%s</style>\n", page_css);
+	html_put(r,
+		 REPORT_HTML_BEGINS
+		 "<html lang=en>\n<meta charset=utf-8>\n<meta "
+		 "http-equiv=Content-Security-Policy content=\"default-src 'none'; "
+		 "base-uri 'none'; form-action 'none'; style-src '" PAGE_CSS_HASH
+		 "'; script-src '" PAGE_JS_HASH "'\">\n"
+		 "<meta name=viewport content=\"width=device-width, initial-scale=1\">\n"
+		 "<title>%s - cozbpf</title>\n",
+		 title);
+	(void)fprintf(r->out, "<style>%s</style>\n", page_css);
 }
 
 void html_end(const struct report *r)

@@ -16,8 +16,6 @@ void html_put(const struct report *r, const char *markup, ...)
 	__attribute__((format(printf, 2, 3)));
 /* A cell of a table, as text_effect. */
 void html_effect(const struct report *r, struct analysis_change c);
-/* The name of a line, without the directory that all lines share. */
-void html_line_name(const struct report *r, const char *selected);
 /* The notes that were collected, which are none afterwards. */
 void html_notes(const struct report *r);
 

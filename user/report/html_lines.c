@@ -14,14 +14,14 @@ static void put_row(const struct report *r, size_t at, size_t i)
 {
 	const struct analysis_point *point = &r->a->points[at];
 	const struct analysis_line *line = &point->lines[i];
+	_cleanup_free_ char *name = text_line_name(r, line->selected, SIZE_MAX);
 
 	(void)fprintf(r->out,
 		      "<tr data-v=\"%s\" data-f=p%zul%zu><td class=n>%zu<td class=name><a "
 		      "href=#p%zul%zu>",
 		      verdict_names[line->verdict], at, i, i + 1, at, i);
-	html_line_name(r, line->selected);
-	html_put(r, "</a><td class=name>%s<td class=n>%s", line->function ? line->function : "-",
-		 text_share(line->share).text);
+	html_put(r, "%s</a><td class=name>%s<td class=n>%s", name,
+		 line->function ? line->function : "-", text_share(line->share).text);
 	if (analysis_has_slopes(point))
 		html_effect(r, line->slope);
 	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
@@ -67,8 +67,9 @@ void html_classes(const struct report *r, const struct analysis_point *point)
 			      class_length(point, k).text);
 	(void)fputs("</thead>\n<tbody>\n", r->out);
 	for (size_t i = 0; i < n; i++) {
-		(void)fputs("<tr><td class=name>", r->out);
-		html_line_name(r, lines[i]->selected);
+		_cleanup_free_ char *name = text_line_name(r, lines[i]->selected, SIZE_MAX);
+
+		html_put(r, "<tr><td class=name>%s", name);
 		for (size_t k = 0; k < PROFILE_CLASSES; k++)
 			html_effect(r, lines[i]->in_class[k]);
 		(void)fputc('\n', r->out);
@@ -153,11 +154,11 @@ static void put_figure(const struct report *r, size_t at, size_t i, const struct
 {
 	const struct analysis_point *point = &r->a->points[at];
 	const struct analysis_line *line = &point->lines[i];
-	_cleanup_free_ char *verdict = text_verdict_long(line);
+	_cleanup_free_ char *name = text_line_name(r, line->selected, SIZE_MAX),
+			    *verdict = text_verdict_long(line);
 
 	(void)fprintf(r->out, "<figure id=p%zul%zu>\n<figcaption><b class=name>", at, i);
-	html_line_name(r, line->selected);
-	html_put(r, "</b><br><span class=dim>%s</span></figcaption>\n", verdict);
+	html_put(r, "%s</b><br><span class=dim>%s</span></figcaption>\n", name, verdict);
 	html_curve(r, scale, line);
 	(void)fputs("<output></output>\n<details><summary>Details</summary>\n", r->out);
 	put_source(r, line);
