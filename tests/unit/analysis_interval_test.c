@@ -218,9 +218,8 @@ static void the_seed_repeats_everything(void **state)
 	assert_true(a.points[0].placebo > 0.04 && a.points[0].placebo < 0.16);
 	for (size_t i = 0; i < 2; i++)
 		for (size_t j = 0; j < a.points[0].lines[i].n_cells; j++) {
-			const struct analysis_change
-				*x = &a.points[0].lines[i].cells[j].change,
-				*y = &b.points[0].lines[i].cells[j].change;
+			const struct analysis_change *x = &a.points[0].lines[i].cells[j].change,
+						     *y = &b.points[0].lines[i].cells[j].change;
 
 			assert_true(x->low == y->low && x->high == y->high &&
 				    x->effect == y->effect);

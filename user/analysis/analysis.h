@@ -86,7 +86,7 @@ struct analysis_curve {
 	struct analysis_change at[ANALYSIS_CURVE_POINTS];
 	struct analysis_change slope; /* effect per speedup in the line's experiments, from 0 on up
 					 to the knee; NaN: not known */
-	double least_speedup, most_speedup;  /* that were measured, of this line */
+	double least_speedup, most_speedup; /* that were measured, of this line */
 	double run_least, run_most; /* ... of any line of the point: beyond, the curve is a guess */
 	double knee, knee_low, knee_high; /* speedup from which on a faster line gains at another
 					     rate; NaN: none that is sure */

@@ -48,7 +48,7 @@ struct observation {
 	double weight; /* the experiment's: one over its variance, relative to an undisturbed one
 			  (analysis/fidelity.h) */
 	double num[N_READINGS], den[N_READINGS]; /* both times the weight */
-	double scale; /* of times, to the mean pace (analysis/drift.h) */
+	double scale;				 /* of times, to the mean pace (analysis/drift.h) */
 	/* A latency point that measured. */
 	const struct profile_latency *latency; /* the profile's; NULL: it did not */
 	double length_scale; /* of the intervals' lengths, to the pace of their middle */

@@ -30,8 +30,8 @@ static struct analysis_change curve_at(const struct analysis_line *line, double 
 		if (isnan(after.effect))
 			continue;
 		if (c->knee > from && c->knee < to) {
-			*(speedup <= c->knee ? &after : &before) = analysis_around(
-				c->knee_effect, (after.high - after.low) / 2);
+			*(speedup <= c->knee ? &after : &before) =
+				analysis_around(c->knee_effect, (after.high - after.low) / 2);
 			*(speedup <= c->knee ? &to : &from) = c->knee;
 		}
 		if (speedup <= to + 1e-9) {

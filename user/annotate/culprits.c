@@ -346,8 +346,8 @@ void culprits_find(const struct flow *f, const struct code *c, const double *por
 			bool stack = f->all[i].flow == CODE_CALL || f->all[i].flow == CODE_RETURN,
 			     may_fault = kernel && !stack && (all[i].loads || all[i].stores);
 
-			waited[i] = skid == SKID_NEXT ? waited_before(f, block, ways[b].only, i)
-						      : i;
+			waited[i] =
+				skid == SKID_NEXT ? waited_before(f, block, ways[b].only, i) : i;
 			/* A fault's sample is at the instruction itself: likelier than that one
 			 * waited which does nothing but compute. */
 			if (may_fault && !(own[waited[i]] & ~COMPUTES))

@@ -88,8 +88,8 @@ static void put_cells(const struct report *r, const struct analysis_line *line)
 
 		if (!(c->speedup > 0))
 			continue;
-		(void)fprintf(r->out, "\n<tr><td>%.0f<td>%s<td>%s<td>%s<td>%zu",
-			      100 * c->speedup, text_percent(c->change.effect, "-").text,
+		(void)fprintf(r->out, "\n<tr><td>%.0f<td>%s<td>%s<td>%s<td>%zu", 100 * c->speedup,
+			      text_percent(c->change.effect, "-").text,
 			      text_percent(c->change.low, "-").text,
 			      text_percent(c->change.high, "-").text, c->experiments);
 	}

@@ -21,8 +21,8 @@ static const char *words(enum latency_statistic s)
 
 void latency_head_notes(const struct report *r, const struct analysis_intervals *in)
 {
-	struct words little = in->little ? text_duration(in->ns[LATENCY_LITTLE])
-					 : text_words("not told");
+	struct words little =
+		in->little ? text_duration(in->ns[LATENCY_LITTLE]) : text_words("not told");
 
 	note(r, NOTE_PLAIN,
 	     "At 0 %%: mean %s (by Little's law %s), p50 %s, p90 %s, p99 %s, p99.9 %s.",

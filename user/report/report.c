@@ -40,8 +40,7 @@ static struct report make_report(FILE *out, const struct profile *p, const struc
 static void print_head(const struct report *r)
 {
 	if (r->p->n_slopes && !r->p->n_experiments)
-		(void)fprintf(r->out, "Slopes of %s",
-			      text_duration((double)r->p->runtime_ns).text);
+		(void)fprintf(r->out, "Slopes of %s", text_duration((double)r->p->runtime_ns).text);
 	else
 		(void)fprintf(r->out, "%zu experiments, %s", r->p->n_experiments,
 			      text_duration(r->a->elapsed_ns).text);

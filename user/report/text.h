@@ -115,7 +115,7 @@ void text_table_end(struct libscols_table *t);
 void note(const struct report *r, enum note_kind kind, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 extern const char *const note_kind_names[]; /* "note", "warning", "reason", "command" */
-void notes_free(struct notes *n);	      /* frees the contents, not @n */
+void notes_free(struct notes *n);	    /* frees the contents, not @n */
 
 /* The command that makes more of a program that was too short, if there is one. */
 void note_again(const struct report *r);
