@@ -99,7 +99,7 @@ static void sums_are_divided_by_sums(void **state)
 	near(line(&a, "[disk]")->slope.effect, 0.1);
 	assert_int_equal(line(&a, "[disk]")->wait, 1);
 	/* Both windows say the same: what is left is what the method may be off. */
-	near(line(&a, "[disk]")->slope.low, 0.1 - hypot(0.005, 0.004));
+	near(line(&a, "[disk]")->slope.low, 0.1 - hypot(0.008, 0.004));
 	assert_true(line(&a, "a.c:1")->slope.low < 0.3 && line(&a, "a.c:1")->slope.high > 0.7);
 	/* Nothing was tried, and a line without a slope is not worth a row. */
 	assert_null(line(&a, "a.c:2"));
@@ -339,7 +339,7 @@ static void rows_of_several_places(void **state)
 	analysed(&t, &p, &a);
 	slopes_of_rows(&p, slopes_point(&p), 3, by_file, &first, rows);
 	near(rows[0].effect, 0.3);
-	near(rows[0].low, 0.3 - hypot(0.005, 0.012));
+	near(rows[0].low, 0.3 - hypot(0.008, 0.012));
 	near(rows[1].effect, 0.4);
 	assert_true(isnan(rows[2].effect));
 	end(&t, &p, &a);
