@@ -18,4 +18,5 @@
 /* Sorts the items, which have @size bytes, and keeps one of each. Returns how many are left. */
 size_t sort_unique(void *all, size_t n, size_t size,
 		   int (*compare)(const void *pa, const void *pb));
+/* By the uint64_t that each item is, or begins with. */
 int compare_u64(const void *pa, const void *pb);

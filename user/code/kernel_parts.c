@@ -47,13 +47,6 @@ static void add(struct kernel_parts *k, uint64_t start, uint64_t end, const char
 		   (struct kernel_part){start, end, xstrdup(name), build_id_of(notes)});
 }
 
-static int by_start(const void *pa, const void *pb)
-{
-	const struct kernel_part *a = pa, *b = pb;
-
-	return sort_order(a->start, b->start);
-}
-
 static void read_kernel(struct kernel_parts *k)
 {
 	_cleanup_fclose_ FILE *f = fopen("/proc/kallsyms", "re");
@@ -120,7 +113,7 @@ void kernel_parts_refresh(struct kernel_parts *k)
 		if (!*k->all[i].name)
 			add(&now, k->all[i].start, k->all[i].end, "", "/sys/kernel/notes");
 	read_modules(&now);
-	sort_array(now.all, now.n, by_start);
+	sort_array(now.all, now.n, compare_u64);
 	kernel_parts_free(k);
 	*k = now;
 }

@@ -153,13 +153,6 @@ static bool place_copy(struct code_map *m, const struct code_space *s, pid_t pid
 	       place(m, s, pid, ret, NULL, UINT64_MAX) == 0 && ret->placed;
 }
 
-static int by_start(const void *pa, const void *pb)
-{
-	const struct code_mapping *a = pa, *b = pb;
-
-	return sort_order(a->start, b->start);
-}
-
 static bool same(const struct code_space *s, const struct code_mapping *all, size_t n)
 {
 	if (n != s->n)
@@ -203,7 +196,7 @@ static int read_mappings(struct code_map *m, struct code_space *s, const struct 
 		return r;
 	}
 	n += has_vdso;
-	qsort(all, n, sizeof(*all), by_start);
+	qsort(all, n, sizeof(*all), compare_u64);
 	*ret_changed = !s->mappings || !same(s, all, n);
 	free(s->mappings);
 	s->mappings = all;

@@ -261,18 +261,11 @@ int range_list_add(struct range_list *l, uint64_t lo, uint64_t hi)
 	return array_add(l->all, l->n, (struct addr_range){lo, hi});
 }
 
-static int by_lo(const void *pa, const void *pb)
-{
-	const struct addr_range *a = pa, *b = pb;
-
-	return sort_order(a->lo, b->lo) ?: sort_order(a->hi, b->hi);
-}
-
 size_t addr_ranges_merge(struct addr_range *all, size_t n)
 {
 	size_t used = 0;
 
-	sort_array(all, n, by_lo);
+	sort_array(all, n, compare_u64);
 	for (size_t i = 0; i < n; i++) {
 		struct addr_range r = all[i];
 

@@ -328,19 +328,12 @@ static void read_extents(const struct elf_object *o)
 	x->n_extents = used;
 }
 
-static int by_lo(const void *pa, const void *pb)
-{
-	const struct cfi_extent *a = pa, *b = pb;
-
-	return sort_order(a->lo, b->lo);
-}
-
 static int add_go_extents(const struct elf_object *o, uint64_t table)
 {
 	struct symbol_index *x = o->symbols;
 	int r = go_add_extents(o, table);
 
-	x->n_extents = sort_unique(x->extents, x->n_extents, sizeof(*x->extents), by_lo);
+	x->n_extents = sort_unique(x->extents, x->n_extents, sizeof(*x->extents), compare_u64);
 	return r;
 }
 
