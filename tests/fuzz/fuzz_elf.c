@@ -14,6 +14,7 @@
 #include "elf/libraries.h"
 #include "dwarf/lines.h"
 #include "elf/object.h"
+#include "elf/symbols_private.h"
 #include "elf/usdt.h"
 
 #include "elf_seeds.h"
@@ -183,7 +184,6 @@ static void walk(const struct elf_object *o)
 	if (functions <= 100)
 		(void)library_can_come(o);
 	free(elf_object_interpreter(o));
-	(void)elf_object_is_go(o);
 	(void)elf_object_mapping_bias(o, 0x7f0000000000, 0, &bias);
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
 		(void)elf_object_find_function(o, wanted[i], &s);
@@ -245,7 +245,7 @@ static bool seeds_are_sound(void)
 		}
 		if (!o || frames.n < 4 || !elf_object_build_id(o) ||
 		    (!(kind & ELF_HEADLESS) &&
-		     (functions < 10 || probes != 2 || elf_object_is_go(o) != !!(kind & ELF_GO) ||
+		     (functions < 10 || probes != 2 || o->symbols->go != !!(kind & ELF_GO) ||
 		      (kind & ELF_LINES && !t)))) {
 			(void)fprintf(
 				stderr,

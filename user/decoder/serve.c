@@ -146,7 +146,6 @@ static int serve_symbols(struct server *s, const struct debug_options *options, 
 		return -ENOMEM;
 	for (size_t i = 0; r == 0 && i < x->n; i++)
 		r = put_symbol(&all[i], &x->all[i], strings, &at, room);
-	a->head.a = x->go;
 	set_array(a, BLOB_ARRAY, all, x->n * sizeof(*all));
 	set_array(a, BLOB_MORE, strings, at);
 	set_array(a, BLOB_EXTENTS, x->extents, x->n_extents * sizeof(*x->extents));

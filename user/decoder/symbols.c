@@ -66,7 +66,6 @@ static int take_symbols(const struct elf_object *o, struct decoder_reply *r)
 			x->n = x->n_nameless = 0;
 			return -EBADMSG;
 		}
-	x->go = r->head.a;
 	x->n_extents = r->head.size[BLOB_EXTENTS] / sizeof(*x->extents);
 	x->extents = (void *)TAKE_PTR(r->blobs[BLOB_EXTENTS]);
 	if (!extents_are_sound(o, x->extents, x->n_extents)) {

@@ -94,8 +94,6 @@ int elf_object_open_strictly(const struct elf_object *o, struct elf_object **ret
  * alone. They are called after their place: "libz.so.1+0x2f40", the file and the address in its own
  * numbering, which is the same wherever that build runs. */
 bool elf_object_has_functions(const struct elf_object *o);
-/* A program of Go's: its stacks move, so a return address in them must not be replaced. */
-bool elf_object_is_go(const struct elf_object *o);
 /* One line on symbols that should be there and cannot be read (a debug file, mini debug
  * information), or NULL. Owned by the object. */
 const char *elf_object_symbol_problem(const struct elf_object *o);

@@ -157,9 +157,3 @@ int elf_object_each_readable(const struct elf_object *o, bool exported,
 			r = demangle_add(&b, x->all[i].own, &x->all[i]);
 	return r ? r : demangle_end(&b);
 }
-
-bool elf_object_is_go(const struct elf_object *o)
-{
-	(void)symbols_load(o);
-	return o->symbols->go;
-}
