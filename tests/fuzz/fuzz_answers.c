@@ -11,6 +11,7 @@
 #include "base/message.h"
 #include "dwarf/lines_private.h"
 #include "elf/object_private.h"
+#include "elf/symbols_private.h"
 
 #include "elf_seeds.h"
 
@@ -101,21 +102,21 @@ static void make_symbols(struct bytes *out, struct rng *r)
 {
 	static const char names[] = "f.cold\0f\0_ZN2ns1fEi\0g";
 	static const uint32_t at[] = {0, 7, 9, 20};
-	struct wire_symbol all[16];
+	struct symbol all[16];
 	size_t n = rng_below(r, 16);
 
 	for (size_t i = 0; i < n; i++) {
 		uint32_t name = at[rng_below(r, 4)];
 
-		all[i] = (struct wire_symbol){.addr = about(r, CODE + i * 16),
-					      .size = about(r, 16),
-					      .name = (uint32_t)about(r, name),
-					      .own = (uint32_t)about(r, name ? name : 7),
-					      .kind = (uint32_t)about(r, !name),
-					      .rank = (uint32_t)about(r, 0),
-					      .unit = (uint32_t)about(r, 1),
-					      .order = (uint32_t)about(r, i),
-					      .nameless = (uint32_t)about(r, 0)};
+		all[i] = (struct symbol){.addr = about(r, CODE + i * 16),
+					 .size = about(r, 16),
+					 .name = (const char *)about(r, name),
+					 .own = (const char *)about(r, name ? name : 7),
+					 .kind = (enum symbol_kind)about(r, !name),
+					 .rank = (uint32_t)about(r, 0),
+					 .unit = (uint32_t)about(r, 1),
+					 .order = (uint32_t)about(r, i),
+					 .nameless = about(r, 0) & 1};
 	}
 	add_answer(out, r, 0, rng_below(r, 2), all, n * sizeof(*all), names,
 		   sizeof(names) - rng_below(r, 2), "", 0);

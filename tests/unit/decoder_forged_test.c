@@ -7,6 +7,7 @@
 #include "base/message.h"
 #include "dwarf/lines_private.h"
 #include "elf/object_private.h"
+#include "elf/symbols_private.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -128,13 +129,16 @@ static void test_forged_extents(void **state)
 	try_extents(sound, sizeof(sound) - 1, -ENOENT);
 }
 
+/* A name as it stands in an answer: an offset. */
+#define AT(offset) ((const char *)(uintptr_t)(offset))
+
 static void test_forged_symbols(void **state)
 {
 	_cleanup_elf_object_ struct elf_object *o = open_self();
 	const uint64_t code = elf_object_code_base(o);
-	struct wire_symbol s[2] = {{.addr = code, .size = 16, .name = 0, .own = 0},
-				   {.addr = code + 16, .size = 16, .name = 2, .own = 2}},
-			   bad[2];
+	struct symbol s[2] = {{.addr = code, .size = 16, .name = AT(0), .own = AT(0)},
+			      {.addr = code + 16, .size = 16, .name = AT(2), .own = AT(2)}},
+		      bad[2];
 	struct forged f = forge();
 	struct elf_symbol found;
 
@@ -161,13 +165,13 @@ static void test_forged_symbols(void **state)
 		change;                                      \
 		refuse_symbols(bad, sizeof(bad), "a\0b", 4); \
 	} while (0)
-	REFUSE(bad[1].name = 4);
-	REFUSE(bad[1].own = UINT32_MAX);
-	REFUSE(bad[0].name = 1);
+	REFUSE(bad[1].name = AT(4));
+	REFUSE(bad[1].own = AT(UINT64_MAX));
+	REFUSE(bad[0].name = AT(1));
 	REFUSE(bad[1].addr = code - 4096 * 4096ULL);
 	REFUSE(bad[1].addr = 0x7fffffffffff);
 	REFUSE(bad[1].size = UINT64_MAX);
-	REFUSE(bad[1].kind = 77);
+	REFUSE(bad[1].kind = (enum symbol_kind)77);
 	REFUSE(bad[0].addr = code + 17);
 #undef REFUSE
 	refuse_symbols(s, sizeof(s) - 1, "a\0b", 4);

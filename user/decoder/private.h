@@ -24,7 +24,8 @@ struct error;
 enum decoder_op {
 	DECODER_OBJECT,	 /* the first: the payload is its name and, behind a zero, what its file is
 			    called; the file comes along */
-	DECODER_SYMBOLS, /* the payload has the options */
+	DECODER_SYMBOLS, /* the payload has the options. The answer: each a struct symbol, whose
+			  * names are offsets in the blob BLOB_MORE */
 	DECODER_CFI,	 /* a: at most so many rows */
 	DECODER_LINES,	 /* the payload has the options */
 	DECODER_FILES,	 /* a: unit */
@@ -133,11 +134,6 @@ int decoder_cfi(const struct elf_object *o, size_t max_rows, struct cfi_table *r
 		struct error *e);
 extern const struct line_readers decoder_lines;
 
-/* What symbols look like on the way. Names are offsets in the blob BLOB_MORE. */
-struct wire_symbol {
-	uint64_t addr, size;
-	uint32_t name, own, kind, rank, unit, order, indirect, nameless;
-};
 struct wire_inlined {
 	uint64_t lo, hi;
 	uint32_t file, line; /* UINT32_MAX: not said */

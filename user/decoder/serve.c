@@ -99,27 +99,20 @@ static int set_names(struct server *s, struct answer *a)
 	return 0;
 }
 
-static int put_symbol(struct wire_symbol *out, const struct symbol *s, char *strings, size_t *at,
+/* A symbol whose names are offsets in @strings. */
+static int put_symbol(struct symbol *out, const struct symbol *s, char *strings, size_t *at,
 		      size_t room)
 {
 	size_t name = strlen(s->name) + 1, own = strlen(s->own) + 1;
 
 	if (name + own > room - *at)
 		return -E2BIG;
-	*out = (struct wire_symbol){.addr = s->addr,
-				    .size = s->size,
-				    .name = (uint32_t)*at,
-				    .own = (uint32_t)*at,
-				    .kind = s->kind,
-				    .rank = s->rank,
-				    .unit = s->unit,
-				    .order = s->order,
-				    .indirect = s->indirect,
-				    .nameless = s->nameless};
+	*out = *s;
+	out->name = out->own = (const char *)(uintptr_t)*at;
 	memcpy(strings + *at, s->name, name);
 	*at += name;
 	if (s->own != s->name) {
-		out->own = (uint32_t)*at;
+		out->own = (const char *)(uintptr_t)*at;
 		memcpy(strings + *at, s->own, own);
 		*at += own;
 	}
@@ -129,7 +122,7 @@ static int put_symbol(struct wire_symbol *out, const struct symbol *s, char *str
 static int serve_symbols(struct server *s, const struct debug_options *options, struct answer *a)
 {
 	struct symbol_index *x = s->object->symbols;
-	struct wire_symbol *all;
+	struct symbol *all;
 	size_t room = 1, at = 0;
 	char *strings;
 	int r;
@@ -138,8 +131,8 @@ static int serve_symbols(struct server *s, const struct debug_options *options, 
 	r = symbols_load(s->object);
 	for (size_t i = 0; i < x->n; i++)
 		room += strlen(x->all[i].name) + strlen(x->all[i].own) + 2;
-	if (r < 0 || room > UINT32_MAX)
-		return r < 0 ? r : -E2BIG;
+	if (r < 0)
+		return r;
 	all = a->owned[BLOB_ARRAY] = calloc(x->n + 1, sizeof(*all));
 	strings = a->owned[BLOB_MORE] = malloc(room);
 	if (!all || !strings)

@@ -12,27 +12,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool add_symbol(const struct elf_object *o, const struct wire_symbol *w, const char *strings,
-		       size_t n_strings)
+/* Checks the symbol and gives it its names, which are offsets in @strings so far. @last: the one
+ * before it, or NULL. */
+static bool take_symbol(const struct elf_object *o, struct symbol *s, const struct symbol *last,
+			const char *strings, size_t n_strings)
 {
-	struct symbol_index *x = o->symbols;
-	const struct symbol *last = x->n ? &x->all[x->n - 1] : NULL;
-	uint64_t left = elf_object_code_left(o, w->addr);
+	uintptr_t name = (uintptr_t)s->name, own = (uintptr_t)s->own;
+	uint64_t left = elf_object_code_left(o, s->addr);
 
-	if (w->name >= n_strings || w->own >= n_strings || !strings[w->name] || !strings[w->own] ||
-	    !left || w->size > left || w->kind > SYMBOL_COLD || (last && w->addr < last->addr))
+	if (name >= n_strings || own >= n_strings || !strings[name] || !strings[own] || !left ||
+	    s->size > left || s->kind > SYMBOL_COLD || (last && s->addr < last->addr))
 		return false;
-	x->all[x->n++] = (struct symbol){.addr = w->addr,
-					 .size = w->size,
-					 .name = strings + w->name,
-					 .own = strings + w->own,
-					 .kind = (enum symbol_kind)w->kind,
-					 .rank = w->rank,
-					 .unit = w->unit,
-					 .order = w->order,
-					 .indirect = w->indirect,
-					 .nameless = w->nameless};
-	x->n_nameless += x->all[x->n - 1].nameless;
+	s->name = strings + name;
+	s->own = strings + own;
 	return true;
 }
 
@@ -50,28 +42,29 @@ static bool extents_are_sound(const struct elf_object *o, const struct cfi_exten
 static int take_symbols(const struct elf_object *o, struct decoder_reply *r)
 {
 	struct symbol_index *x = o->symbols;
-	const struct wire_symbol *all = (const void *)r->blobs[BLOB_ARRAY];
-	size_t n = r->head.size[BLOB_ARRAY] / sizeof(*all), n_strings = r->head.size[BLOB_MORE];
+	size_t n = r->head.size[BLOB_ARRAY] / sizeof(*x->all),
+	       n_extents = r->head.size[BLOB_EXTENTS] / sizeof(*x->extents), n_nameless = 0;
 
-	if (r->head.size[BLOB_ARRAY] % sizeof(*all) ||
+	if (r->head.size[BLOB_ARRAY] % sizeof(*x->all) ||
 	    r->head.size[BLOB_EXTENTS] % sizeof(*x->extents))
 		return -EBADMSG;
-	x->all = calloc(n + 1, sizeof(*x->all));
 	/* The blob has a zero behind it. */
-	if (!x->all || array_add(x->copies, x->n_copies, (char *)r->blobs[BLOB_MORE]) < 0)
+	if (array_add(x->copies, x->n_copies, (char *)r->blobs[BLOB_MORE]) < 0)
 		return -ENOMEM;
 	r->blobs[BLOB_MORE] = NULL;
-	for (size_t i = 0; i < n; i++)
-		if (!add_symbol(o, &all[i], x->copies[0], n_strings)) {
-			x->n = x->n_nameless = 0;
-			return -EBADMSG;
-		}
-	x->n_extents = r->head.size[BLOB_EXTENTS] / sizeof(*x->extents);
+	x->all = (void *)TAKE_PTR(r->blobs[BLOB_ARRAY]);
 	x->extents = (void *)TAKE_PTR(r->blobs[BLOB_EXTENTS]);
-	if (!extents_are_sound(o, x->extents, x->n_extents)) {
-		x->n = x->n_nameless = x->n_extents = 0;
-		return -EBADMSG;
+	for (size_t i = 0; i < n; i++) {
+		if (!take_symbol(o, &x->all[i], i ? &x->all[i - 1] : NULL, x->copies[0],
+				 r->head.size[BLOB_MORE]))
+			return -EBADMSG;
+		n_nameless += x->all[i].nameless;
 	}
+	if (!extents_are_sound(o, x->extents, n_extents))
+		return -EBADMSG;
+	x->n = n;
+	x->n_nameless = n_nameless;
+	x->n_extents = n_extents;
 	if (r->head.size[BLOB_TEXT])
 		(void)fail(&x->problem, ENODATA, "%s", (const char *)r->blobs[BLOB_TEXT]);
 	return 0;

@@ -30,8 +30,9 @@ struct symbol {
 	uint32_t rank;	/* 0 global, 1 weak, 2 local */
 	uint32_t unit;	/* which source file's local symbols it stands among; 0: not known */
 	uint32_t order; /* in the table */
-	bool indirect;	/* STT_GNU_IFUNC */
-	bool nameless;	/* in no table: @name says where it is */
+	/* Bits, of which a decoder's answer can have no other values. */
+	unsigned int indirect : 1; /* STT_GNU_IFUNC */
+	unsigned int nameless : 1; /* in no table: @name says where it is */
 };
 
 /* Mini debug information: the section .gnu_debugdata of a stripped file holds, packed with xz, an
