@@ -154,13 +154,14 @@ static void make_rows(struct bytes *out, struct rng *r, const char *names, size_
 
 static void make_inlined(struct bytes *out, struct rng *r)
 {
-	struct wire_inlined all[8];
+	struct line_inlined all[8];
 	size_t n = rng_below(r, 8);
 
 	for (size_t i = 0; i < n; i++)
-		all[i] = (struct wire_inlined){about(r, CODE + i * 4), about(r, CODE + i * 4 + 12),
-					       (uint32_t)about(r, rng_below(r, 2)),
-					       (uint32_t)about(r, 7)};
+		all[i] =
+			(struct line_inlined){{about(r, CODE + i * 4), about(r, CODE + i * 4 + 12)},
+					      (uint32_t)about(r, rng_below(r, 2)),
+					      (uint32_t)about(r, 7)};
 	add_answer(out, r, 0, 0, all, n * sizeof(*all), "", 0, "", 0);
 }
 

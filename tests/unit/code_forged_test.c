@@ -81,6 +81,15 @@ static void test_many_ranges(void **state)
 	forge_symbols_free(&symbols);
 }
 
+static void make_files(const char *const names[2], struct line_file *ret[2])
+{
+	for (size_t i = 0; i < 2; i++) {
+		ret[i] = calloc(1, sizeof(**ret) + strlen(names[i]) + 1);
+		assert_non_null(ret[i]);
+		memcpy(ret[i]->name, names[i], strlen(names[i]));
+	}
+}
+
 /* Functions that all end in one place, sampled from the last to the first, and code of none: no row
  * is gone through for each of them, and what is not found takes no room. */
 static void test_overlapping_functions(void **state)
@@ -110,11 +119,7 @@ static void test_overlapping_functions(void **state)
 
 	(void)state;
 	assert_true(code && rows);
-	for (size_t i = 0; i < 2; i++) {
-		files[i] = calloc(1, sizeof(**files) + strlen(names[i]) + 1);
-		assert_non_null(files[i]);
-		memcpy(files[i]->name, names[i], strlen(names[i]));
-	}
+	make_files(names, files);
 	for (size_t i = 0; i < SIZE; i++)
 		rows[i] = (struct line_row){
 			.addr = FORGED_CODE + i, .file = i % STEP != 0, .line = 1};
@@ -154,24 +159,31 @@ static void test_overlapping_functions(void **state)
 static void test_overlapping_copies(void **state)
 {
 	enum { COPIES = 1 << 19 };
+	static const char *const names[] = {"/usr/include/forged.h", "/src/a.c"};
 	_cleanup_free_ struct line_inlined *all = calloc(COPIES, sizeof(*all));
 	_cleanup_free_ size_t *stack = calloc(COPIES + 1, sizeof(*stack));
+	struct line_file *files[2];
+	struct line_table lines = {.files = files, .n_files = 2};
 	struct code_map m = {0};
-	struct inline_sweep w = {.m = &m, .all = all, .n = COPIES, .stack = stack};
+	struct inline_sweep w = {.m = &m, .t = &lines, .all = all, .n = COPIES, .stack = stack};
 	struct line_location owner;
 	bool found = false;
 
 	(void)state;
 	assert_true(all && stack);
+	make_files(names, files);
 	for (size_t i = 0; i < COPIES; i++)
-		all[i] = (struct line_inlined){{i, COPIES}, {"/usr/include/forged.h", 1}};
-	all[COPIES - 100].call = (struct line_location){"/src/a.c", 7};
+		all[i] = (struct line_inlined){{i, COPIES}, 0, 1};
+	all[COPIES - 100].file = 1;
+	all[COPIES - 100].line = 7;
 	(void)alarm(60);
 	for (uint64_t addr = 0; addr < COPIES; addr++)
 		found = inline_sweep_owner(&w, addr, &owner);
 	(void)alarm(0);
 	assert_true(found);
 	assert_int_equal(owner.line, 7);
+	free(files[0]);
+	free(files[1]);
 }
 
 int main(void)

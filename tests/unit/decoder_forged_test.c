@@ -303,7 +303,7 @@ static void test_forged_lines(void **state)
 	refuse_rows(bad, sizeof(bad), "a.c", 4);
 }
 
-static void refuse_inlined(const struct wire_inlined *all, size_t size)
+static void refuse_inlined(const struct line_inlined *all, size_t size)
 {
 	struct forged f = forge();
 	struct line_table *t = open_forged(&f);
@@ -322,12 +322,13 @@ static void test_forged_inlined(void **state)
 {
 	_cleanup_elf_object_ struct elf_object *o = open_self();
 	const uint64_t code = elf_object_code_base(o);
-	const struct wire_inlined sound[] = {{code, code + 16, 0, 5},
-					     {code + 4, code + 8, NO_FILE, 0}},
-				  empty[] = {{code, code, 0, 5}},
-				  falling[] = {{code + 4, code + 8, 0, 5}, {code, code + 16, 0, 5}},
-				  elsewhere[] = {{code, code + 16, 1, 5}},
-				  nowhere[] = {{code, code + 16, 0, 0}};
+	const struct line_inlined sound[] = {{{code, code + 16}, 0, 5},
+					     {{code + 4, code + 8}, NO_FILE, 0}},
+				  empty[] = {{{code, code}, 0, 5}},
+				  falling[] = {{{code + 4, code + 8}, 0, 5},
+					       {{code, code + 16}, 0, 5}},
+				  elsewhere[] = {{{code, code + 16}, 1, 5}},
+				  nowhere[] = {{{code, code + 16}, 0, 0}};
 	const uint64_t outside[] = {code, 0x7fffffffffff};
 	struct forged f = forge();
 	struct line_table *t = open_forged(&f);

@@ -54,10 +54,13 @@ static void print_inlined(FILE *out, struct line_table *t, uint64_t lo, uint64_t
 
 	if (line_table_inlined(t, lo, hi, &all, &n) < 0)
 		return;
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
+		struct line_location call = line_inlined_call(t, &all[i]);
+
 		(void)fprintf(out, "%llx-%llx %s:%u\n", (unsigned long long)all[i].range.lo,
-			      (unsigned long long)all[i].range.hi,
-			      all[i].call.file ? all[i].call.file : "?", all[i].call.line);
+			      (unsigned long long)all[i].range.hi, call.file ? call.file : "?",
+			      call.line);
+	}
 }
 
 static void print_lines(FILE *out, const struct elf_object *o)

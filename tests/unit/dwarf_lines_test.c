@@ -120,19 +120,21 @@ static void test_calls_of_inlined_copies(void **state)
 
 	assert_int_equal(line_table_inlined(f->lines, s.addr, s.addr + s.size, &all, &n), 0);
 	for (size_t i = 0; i < n; i++) {
+		struct line_location call = line_inlined_call(f->lines, &all[i]);
+
 		assert_true(all[i].range.lo >= s.addr && all[i].range.hi <= s.addr + s.size &&
 			    all[i].range.lo < all[i].range.hi);
-		assert_non_null(all[i].call.file);
-		assert_true(line_file_matches(NAME, all[i].call.file));
-		first += all[i].call.line == FIRST_CALL;
-		second += all[i].call.line == FIRST_CALL + 2;
+		assert_non_null(call.file);
+		assert_true(line_file_matches(NAME, call.file));
+		first += call.line == FIRST_CALL;
+		second += call.line == FIRST_CALL + 2;
 		if (line_table_at(f->lines, all[i].range.lo, &where) < 0 ||
 		    where.line != INLINED_LINE)
 			continue;
 		assert_int_equal(line_table_calls(f->lines, all[i].range.lo, UINT64_MAX, calls, 4),
 				 1);
 		assert_ptr_equal(calls[0].file, where.file);
-		assert_int_equal(calls[0].line, all[i].call.line);
+		assert_int_equal(calls[0].line, call.line);
 	}
 	assert_true(first > 0 && second > 0 && first + second == n);
 	/* What was not inlined has no calls; a tree that is too large is not read, but may be

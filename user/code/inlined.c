@@ -21,7 +21,7 @@
 void inline_sweep_begin(struct inline_sweep *w, const struct code_map *m, struct line_table *t,
 			uint64_t lo, uint64_t hi)
 {
-	*w = (struct inline_sweep){.m = m};
+	*w = (struct inline_sweep){.m = m, .t = t};
 	if (line_table_inlined(t, lo, hi, &w->all, &w->n) == 0)
 		w->stack = xcalloc(w->n, sizeof(*w->stack));
 }
@@ -51,15 +51,16 @@ bool inline_sweep_owner(struct inline_sweep *w, uint64_t addr, struct line_locat
 	advance(w, addr);
 	for (size_t i = w->depth; i > 0 && w->depth - i < MAX_AROUND; i--) {
 		const struct line_inlined *x = &w->all[w->stack[i - 1]];
+		struct line_location call = line_inlined_call(w->t, x);
 
-		if (x->range.hi <= addr || !x->call.file)
+		if (x->range.hi <= addr || !call.file)
 			continue;
-		if (w->file != x->call.file) { /* calls follow each other in one file */
-			w->file = x->call.file;
+		if (w->file != call.file) { /* calls follow each other in one file */
+			w->file = call.file;
 			w->file_in = code_map_has_source(w->m, w->file);
 		}
 		if (w->file_in) {
-			*ret = x->call;
+			*ret = call;
 			return true;
 		}
 	}

@@ -37,6 +37,7 @@ bool code_owner_function(struct code_map *m, struct code_object *o, const struct
  * where the code there was inlined. Without a tree of entries nothing was inlined. */
 struct inline_sweep {
 	const struct code_map *m;
+	const struct line_table *t;
 	const struct line_inlined *all; /* the line table's */
 	size_t n, next;
 	size_t *stack, depth;

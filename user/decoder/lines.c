@@ -173,10 +173,11 @@ static bool read_rows(struct line_table *t, struct line_unit *u)
 
 static bool inlined_is_sound(const struct line_table *t, const void *answer, size_t n)
 {
-	const struct wire_inlined *all = answer;
+	const struct line_inlined *all = answer;
 
 	for (size_t i = 0; i < n; i++)
-		if (all[i].hi <= all[i].lo || (i && all[i].lo < all[i - 1].lo) ||
+		if (all[i].range.hi <= all[i].range.lo ||
+		    (i && all[i].range.lo < all[i - 1].range.lo) ||
 		    (all[i].file != NO_FILE && (all[i].file >= t->n_files || !all[i].line)))
 			return false;
 	return true;
@@ -187,26 +188,13 @@ static bool read_inlined(struct line_table *t, struct line_unit *u, uint64_t mos
 	struct decoder_request q = {
 		.op = DECODER_INLINED, .a = (uint64_t)(u - t->units), .b = most};
 	_cleanup_(decoder_reply_free) struct decoder_reply r = {0};
-	const struct wire_inlined *all;
-	size_t n;
-	int err = ask(t, &q, NULL, sizeof(*all), inlined_is_sound, &r, &n);
+	int err = ask(t, &q, NULL, sizeof(*u->inlined), inlined_is_sound, &r, &u->n_inlined);
 
 	if (err == -EFBIG) /* another time, when it is needed */
 		return false;
-	u->inlined = err == 0 ? calloc(n + 1, sizeof(*u->inlined)) : NULL;
+	u->inlined = err == 0 ? (void *)TAKE_PTR(r.blobs[BLOB_ARRAY]) : NULL;
 	u->inlined_state = u->inlined ? UNIT_READ : UNIT_BAD;
-	if (!u->inlined)
-		return false;
-	all = (const void *)r.blobs[BLOB_ARRAY];
-	for (; u->n_inlined < n; u->n_inlined++, all++) {
-		struct line_inlined *x = &u->inlined[u->n_inlined];
-
-		x->range = (struct addr_range){all->lo, all->hi};
-		if (all->file != NO_FILE)
-			x->call = (struct line_location){.file = t->files[all->file]->name,
-							 .line = all->line};
-	}
-	return true;
+	return u->inlined;
 }
 
 static bool statements_are_sound(const struct line_table *t, const void *all, size_t n)

@@ -134,10 +134,6 @@ int decoder_cfi(const struct elf_object *o, size_t max_rows, struct cfi_table *r
 		struct error *e);
 extern const struct line_readers decoder_lines;
 
-struct wire_inlined {
-	uint64_t lo, hi;
-	uint32_t file, line; /* UINT32_MAX: not said */
-};
 /* With its end; longer ones are cut. */
 struct wire_build_id {
 	char text[129];

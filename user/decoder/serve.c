@@ -196,25 +196,6 @@ static int serve_lines(struct server *s, struct answer *a, struct error *e)
 	return 0;
 }
 
-static int serve_inlined(struct server *s, struct line_unit *u, uint64_t most, struct answer *a)
-{
-	struct wire_inlined *all;
-
-	if (!line_unit_inlined(s->lines, u, most))
-		return u->inlined_state == UNIT_UNREAD ? -EFBIG : -ENOENT;
-	all = a->owned[BLOB_ARRAY] = calloc(u->n_inlined + 1, sizeof(*all));
-	if (!all)
-		return -ENOMEM;
-	for (size_t i = 0; i < u->n_inlined; i++) {
-		const struct line_inlined *x = &u->inlined[i];
-
-		all[i] = (struct wire_inlined){x->range.lo, x->range.hi, line_inlined_file(x),
-					       x->call.line};
-	}
-	set_array(a, BLOB_ARRAY, all, u->n_inlined * sizeof(*all));
-	return 0;
-}
-
 static int serve_statements(struct server *s, const struct decoder_request *q, const char *file,
 			    struct answer *a)
 {
@@ -241,8 +222,12 @@ static int serve_unit(struct server *s, const struct decoder_request *q, struct 
 	if (q->a >= s->lines->n_units)
 		return -EINVAL;
 	u = &s->lines->units[q->a];
-	if (q->op == DECODER_INLINED)
-		return serve_inlined(s, u, q->b, a);
+	if (q->op == DECODER_INLINED) {
+		if (!line_unit_inlined(s->lines, u, q->b))
+			return u->inlined_state == UNIT_UNREAD ? -EFBIG : -ENOENT;
+		set_array(a, BLOB_ARRAY, u->inlined, u->n_inlined * sizeof(*u->inlined));
+		return 0;
+	}
 	if (q->op == DECODER_FILES ? !line_unit_files(s->lines, u) : !line_unit_rows(s->lines, u))
 		return -EBADMSG;
 	if (q->op == DECODER_FILES)

@@ -63,8 +63,10 @@ int line_table_rows(struct line_table *t, uint64_t lo, uint64_t hi,
 /* A range of the code of a function's copy that was inlined. */
 struct line_inlined {
 	struct addr_range range;
-	struct line_location call; /* where it was called; file NULL: nothing says it */
+	uint32_t file, line; /* of the call, as line_inlined_call has it */
 };
+/* Where it was called; file NULL: nothing says it. */
+struct line_location line_inlined_call(const struct line_table *t, const struct line_inlined *x);
 /* The copies whose ranges begin in [lo, hi), by address, outer before inner. Those around an
  * address in a function are found with lo at the function's start. Stays in the unit of @lo, whose
  * tree of entries is read once. *ret is the table's. -ENOENT: none covers it, or its tree is too

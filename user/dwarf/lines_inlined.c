@@ -29,15 +29,10 @@ bool line_unit_inlined_here(struct line_table *t, struct line_unit *u, uint64_t 
 	for (size_t i = 0; u->inlined && i < in.n_ranges; i++) {
 		const struct instance_range *r = &in.ranges[i];
 		const struct line_instance *copy = &in.all[r->instance];
-		struct line_inlined *x = &u->inlined[u->n_inlined];
 
-		if (!copy->inlined)
-			continue;
-		x->range = (struct addr_range){r->lo, r->hi};
-		if (copy->call_file != NO_FILE)
-			x->call = (struct line_location){.file = t->files[copy->call_file]->name,
-							 .line = copy->call_line};
-		u->n_inlined++;
+		if (copy->inlined)
+			u->inlined[u->n_inlined++] = (struct line_inlined){
+				{r->lo, r->hi}, copy->call_file, copy->call_line};
 	}
 	line_instances_free(&in);
 	if (u->inlined)
@@ -49,6 +44,11 @@ bool line_unit_inlined(struct line_table *t, struct line_unit *u, uint64_t most)
 {
 	return u->inlined_state == UNIT_UNREAD ? t->readers->inlined(t, u, most)
 					       : u->inlined_state == UNIT_READ;
+}
+
+struct line_location line_inlined_call(const struct line_table *t, const struct line_inlined *x)
+{
+	return (struct line_location){x->file == NO_FILE ? NULL : t->files[x->file]->name, x->line};
 }
 
 static size_t first_from(const struct line_unit *u, uint64_t addr)
@@ -80,8 +80,8 @@ size_t line_table_calls(struct line_table *t, uint64_t vaddr, uint64_t most,
 		return 0;
 	at = first_from(u, vaddr + 1);
 	for (size_t i = at; i > 0 && at - i < MAX_BACK && n < max; i--)
-		if (vaddr < u->inlined[i - 1].range.hi && u->inlined[i - 1].call.file)
-			ret[n++] = u->inlined[i - 1].call;
+		if (vaddr < u->inlined[i - 1].range.hi && u->inlined[i - 1].file != NO_FILE)
+			ret[n++] = line_inlined_call(t, &u->inlined[i - 1]);
 	return n;
 }
 
@@ -99,8 +99,8 @@ int line_table_called(struct line_table *t, const char *file, uint32_t line,
 		    !line_unit_inlined(t, u, UINT64_MAX))
 			continue;
 		for (size_t k = 0; r == 0 && k < u->n_inlined; k++)
-			if (u->inlined[k].call.line == line && u->inlined[k].call.file &&
-			    file_filter_wants(&f, line_inlined_file(&u->inlined[k])))
+			if (u->inlined[k].line == line && u->inlined[k].file != NO_FILE &&
+			    file_filter_wants(&f, u->inlined[k].file))
 				r = range_list_add(&out, u->inlined[k].range.lo,
 						   u->inlined[k].range.hi);
 	}

@@ -60,7 +60,7 @@ struct line_unit {
 	size_t n_files;
 	struct file_numbers numbers;
 	enum unit_state inlined_state;
-	struct line_inlined *inlined; /* by address, outer before inner */
+	struct line_inlined *inlined; /* by address, outer before inner; file: an id, or NO_FILE */
 	size_t n_inlined;
 };
 
@@ -88,8 +88,7 @@ struct line_table {
 	struct line_file *by_name;
 	struct line_file **files; /* by id */
 	size_t n_files;
-	uint64_t names_size; /* bytes of all names */
-	size_t decoded, bad;
+	uint64_t names_size;  /* bytes of all names */
 	struct error warning; /* the first; "" if none */
 	struct error several; /* files that the last name with -ENOTUNIQ could mean */
 };
@@ -186,15 +185,6 @@ void line_instances_free(struct line_instances *i);
 /* lines_inlined.c: finds u->inlined, once; false: there is none, or the unit's entries have more
  * than @most bytes, which may be asked again. */
 bool line_unit_inlined(struct line_table *t, struct line_unit *u, uint64_t most);
-/* The file of a call; NO_FILE: not said. */
-static inline uint32_t line_inlined_file(const struct line_inlined *x)
-{
-	return x->call.file ? ((const struct line_file *)(const void *)(x->call.file -
-									offsetof(struct line_file,
-										 name)))
-				      ->id
-			    : NO_FILE;
-}
 /* lines.c: the unit that covers @vaddr, or NULL. */
 struct line_unit *line_unit_at(struct line_table *t, uint64_t vaddr);
 /* lines_instances.c: bytes of .debug_info that the unit's entries take, without those of split
