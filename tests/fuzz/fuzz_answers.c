@@ -124,16 +124,16 @@ static void make_symbols(struct bytes *out, struct rng *r)
 
 static void make_frames(struct bytes *out, struct rng *r)
 {
-	struct cfi_row all[16];
+	struct abi_row all[16];
 	size_t n = 1 + rng_below(r, 15);
 
 	for (size_t i = 0; i < n; i++)
-		all[i] = (struct cfi_row){
+		all[i] = (struct abi_row){
 			.pc = (uint32_t)about(r, i * 16),
 			.cfa_offset = (int16_t)about(r, 16),
 			.rbp_slot = (int8_t)about(r, 0),
-			.kind = (uint8_t)about(r,
-					       i + 1 < n ? rng_below(r, CFI_DRAP + 1) : CFI_NONE)};
+			.kind = (uint8_t)about(r, i + 1 < n ? rng_below(r, ABI_ROW_DRAP + 1)
+							    : ABI_ROW_NONE)};
 	add_answer(out, r, 0, 0, all, n * sizeof(*all), "", 0, "", 0);
 }
 
@@ -245,7 +245,7 @@ static void walk_frames(const struct elf_object *o)
 
 	if (cfi_table_read(o, MAX_ROWS, &t, &e) < 0)
 		return;
-	fuzz_must(t.n && t.n <= MAX_ROWS && !t.rows[0].pc && t.rows[t.n - 1].kind == CFI_NONE);
+	fuzz_must(t.n && t.n <= MAX_ROWS && !t.rows[0].pc && t.rows[t.n - 1].kind == ABI_ROW_NONE);
 	for (uint32_t pc = 0; pc < 300; pc += 7)
 		fuzz_must(cfi_table_at(&t, pc)->pc <= pc);
 	cfi_table_free(&t);

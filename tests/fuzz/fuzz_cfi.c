@@ -130,13 +130,13 @@ static void mutate(struct bytes *b, struct rng *r)
 /* What the header promises of a table. */
 static bool is_sound(const struct cfi_table *t)
 {
-	if (!t->n || t->n > MAX_ROWS || t->rows[0].pc || t->rows[t->n - 1].kind != CFI_NONE ||
+	if (!t->n || t->n > MAX_ROWS || t->rows[0].pc || t->rows[t->n - 1].kind != ABI_ROW_NONE ||
 	    t->base != CODE_LO)
 		return false;
 	for (size_t i = 0; i < t->n; i++) {
-		const struct cfi_row *row = &t->rows[i];
+		const struct abi_row *row = &t->rows[i];
 
-		if (row->kind > CFI_DRAP || row->pc > CODE_HI - CODE_LO ||
+		if (row->kind > ABI_ROW_DRAP || row->pc > CODE_HI - CODE_LO ||
 		    (i && row->pc <= row[-1].pc))
 			return false;
 		if (cfi_table_at(t, row->pc) != row ||

@@ -141,9 +141,9 @@ static void walk_frames(const struct elf_object *o)
 		fuzz_must(e.text[0]);
 		return;
 	}
-	fuzz_must(t.n && t.n <= MAX_ROWS && !t.rows[0].pc && t.rows[t.n - 1].kind == CFI_NONE);
+	fuzz_must(t.n && t.n <= MAX_ROWS && !t.rows[0].pc && t.rows[t.n - 1].kind == ABI_ROW_NONE);
 	for (size_t i = 1; i < t.n; i++)
-		fuzz_must(t.rows[i].pc > t.rows[i - 1].pc && t.rows[i].kind <= CFI_DRAP);
+		fuzz_must(t.rows[i].pc > t.rows[i - 1].pc && t.rows[i].kind <= ABI_ROW_DRAP);
 	cfi_table_free(&t);
 }
 

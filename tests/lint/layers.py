@@ -16,7 +16,7 @@ ALLOWED = {
     "report": ["shares/shares.h", "shares/code.h", "annotate", "dwarf/lines.h", "elf/object.h", "analysis", "profile", "sandbox/opener.h", "base", "shared/histogram.h", "shared/sums.def"],
     "export": ["shares/shares.h", "database", "profile", "base", "shared/sums.def"],
     "sandbox": ["base"],
-    "elf": ["sandbox", "base"],
+    "elf": ["sandbox", "base", "shared/abi.h"],
     "annotate": ["elf", "sandbox/confine.h", "base"],
     "dwarf": ["elf", "base"],
     "decoder": ["dwarf", "elf", "sandbox", "base"],

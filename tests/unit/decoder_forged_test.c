@@ -178,7 +178,7 @@ static void test_forged_symbols(void **state)
 	refuse_symbols(s, sizeof(s), "", 0);
 }
 
-static void refuse_cfi(const struct cfi_row *rows, size_t size, size_t max)
+static void refuse_cfi(const struct abi_row *rows, size_t size, size_t max)
 {
 	struct forged f = forge();
 	struct error e = {.text = ""};
@@ -193,12 +193,15 @@ static void refuse_cfi(const struct cfi_row *rows, size_t size, size_t max)
 
 static void test_forged_cfi(void **state)
 {
-	const struct cfi_row good[] = {{.pc = 0, .kind = CFI_RSP}, {.pc = 4, .kind = CFI_NONE}};
-	const struct cfi_row late[] = {{.pc = 1, .kind = CFI_RSP}, {.pc = 4, .kind = CFI_NONE}};
-	const struct cfi_row fallen[] = {{.pc = 0, .kind = CFI_RSP}, {.pc = 0, .kind = CFI_NONE}};
-	const struct cfi_row unknown[] = {{.pc = 0, .kind = 99}, {.pc = 4, .kind = CFI_NONE}};
-	const struct cfi_row open_ended[] = {{.pc = 0, .kind = CFI_RSP},
-					     {.pc = 4, .kind = CFI_RSP}};
+	const struct abi_row good[] = {{.pc = 0, .kind = ABI_ROW_RSP},
+				       {.pc = 4, .kind = ABI_ROW_NONE}};
+	const struct abi_row late[] = {{.pc = 1, .kind = ABI_ROW_RSP},
+				       {.pc = 4, .kind = ABI_ROW_NONE}};
+	const struct abi_row fallen[] = {{.pc = 0, .kind = ABI_ROW_RSP},
+					 {.pc = 0, .kind = ABI_ROW_NONE}};
+	const struct abi_row unknown[] = {{.pc = 0, .kind = 99}, {.pc = 4, .kind = ABI_ROW_NONE}};
+	const struct abi_row open_ended[] = {{.pc = 0, .kind = ABI_ROW_RSP},
+					     {.pc = 4, .kind = ABI_ROW_RSP}};
 	struct forged f = forge();
 	struct error e = {.text = ""};
 	struct cfi_table t;
@@ -499,7 +502,8 @@ static void test_silence_of_all(void **state)
 /* Asks an object for two rows. */
 static struct forged ask_rows(int expected)
 {
-	const struct cfi_row rows[] = {{.pc = 0, .kind = CFI_RSP}, {.pc = 4, .kind = CFI_NONE}};
+	const struct abi_row rows[] = {{.pc = 0, .kind = ABI_ROW_RSP},
+				       {.pc = 4, .kind = ABI_ROW_NONE}};
 	struct forged f = forge();
 	struct error e = {.text = ""};
 	struct cfi_table t = {0};
@@ -517,7 +521,7 @@ static void test_much_of_all(void **state)
 					      .cpu_s = 10,
 					      .wall_s = 60,
 					      .total_s = 300,
-					      .total_bytes = 5 * sizeof(struct cfi_row)};
+					      .total_bytes = 5 * sizeof(struct abi_row)};
 	struct forged a, b, c, d;
 
 	(void)state;

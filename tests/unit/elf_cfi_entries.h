@@ -114,7 +114,7 @@ static inline int parse(struct cfi_table *t, struct error *e, size_t max_rows)
 	return r;
 }
 
-static inline void expect_rows(const struct cfi_row *rows, size_t n)
+static inline void expect_rows(const struct abi_row *rows, size_t n)
 {
 	struct error e = {.text = ""};
 	struct cfi_table t;
@@ -123,7 +123,7 @@ static inline void expect_rows(const struct cfi_row *rows, size_t n)
 		fail_msg("%s", e.text);
 	assert_int_equal(t.base, CODE_LO);
 	for (size_t i = 0; i < n && i < t.n; i++) {
-		const struct cfi_row *a = &rows[i], *b = &t.rows[i];
+		const struct abi_row *a = &rows[i], *b = &t.rows[i];
 
 		if (a->pc != b->pc || a->kind != b->kind || a->cfa_offset != b->cfa_offset ||
 		    a->rbp_slot != b->rbp_slot)
@@ -135,15 +135,15 @@ static inline void expect_rows(const struct cfi_row *rows, size_t n)
 	cfi_table_free(&t);
 }
 #define ROWS(...)                                          \
-	expect_rows((const struct cfi_row[]){__VA_ARGS__}, \
-		    sizeof((const struct cfi_row[]){__VA_ARGS__}) / 8)
-#define R(pc, kind, offset, slot)            \
-	{                                    \
-		pc, offset, slot, CFI_##kind \
+	expect_rows((const struct abi_row[]){__VA_ARGS__}, \
+		    sizeof((const struct abi_row[]){__VA_ARGS__}) / 8)
+#define R(pc, kind, offset, slot)                \
+	{                                        \
+		pc, offset, slot, ABI_ROW_##kind \
 	}
-#define HOLE(pc)                   \
-	{                          \
-		pc, 0, 0, CFI_NONE \
+#define HOLE(pc)                       \
+	{                              \
+		pc, 0, 0, ABI_ROW_NONE \
 	}
 
 static inline void expect_error(int err, const char *words)

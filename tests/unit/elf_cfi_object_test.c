@@ -70,7 +70,7 @@ static void own_executable(void **state)
 {
 	_cleanup_elf_object_ struct elf_object *o = NULL;
 	struct error e = {.text = ""};
-	const struct cfi_row *row;
+	const struct abi_row *row;
 	struct elf_symbol sym;
 	struct cfi_table t;
 
@@ -82,7 +82,7 @@ static void own_executable(void **state)
 	assert_int_equal(elf_object_find_function(o, "main", &sym), 0);
 	row = cfi_table_at(&t, (uint32_t)(sym.addr - t.base));
 	assert_non_null(row);
-	assert_int_equal(row->kind, CFI_RSP);
+	assert_int_equal(row->kind, ABI_ROW_RSP);
 	assert_int_equal(row->cfa_offset, 8);
 	cfi_table_free(&t);
 	assert_int_equal(cfi_table_read(o, 10, &t, &e), -E2BIG);

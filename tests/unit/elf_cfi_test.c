@@ -470,7 +470,7 @@ static void bounds(void **state)
 		fde(of, CODE_LO + 0x20 * i, 0x10, NOTHING);
 	assert_int_equal(parse(&t, &e, 100), -E2BIG);
 	assert_non_null(strstr(e.text, "more than 100 rows"));
-	expect_rows((const struct cfi_row[]){HOLE(0)}, 1); /* an empty section */
+	expect_rows((const struct abi_row[]){HOLE(0)}, 1); /* an empty section */
 	assert_int_equal(cfi_section_parse(&big, &t, &e), -E2BIG);
 	assert_non_null(strstr(e.text, "4 GiB"));
 	big.code_lo = big.code_hi;

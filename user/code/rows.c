@@ -2,7 +2,6 @@
 /* An object's unwinding table with the scope written into it, as BPF searches it. */
 #include "code/private.h"
 
-#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "elf/cfi.h"
@@ -10,12 +9,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-_Static_assert((int)ABI_ROW_NONE == (int)CFI_NONE && (int)ABI_ROW_RSP == (int)CFI_RSP &&
-		       (int)ABI_ROW_RBP == (int)CFI_RBP && (int)ABI_ROW_PLT == (int)CFI_PLT &&
-		       (int)ABI_ROW_SIGNAL == (int)CFI_SIGNAL && (int)ABI_ROW_END == (int)CFI_END &&
-		       (int)ABI_ROW_DRAP == (int)CFI_DRAP,
-	       "kinds are copied");
 
 /* The places where the scope begins or ends, in the object's own addresses, and how it is before
  * the first. */
@@ -85,23 +78,9 @@ static void split(struct code_object *o, const struct abi_row *rows, size_t n, s
 	o->rows_new = true;
 }
 
-static void split_table(const struct code_map *m, struct code_object *o, const struct cfi_table *t)
-{
-	_cleanup_free_ struct abi_row *rows = xcalloc(t->n, sizeof(*rows));
-
-	for (size_t i = 0; i < t->n; i++)
-		rows[i] = (struct abi_row){
-			.pc = t->rows[i].pc,
-			.cfa_offset = t->rows[i].cfa_offset,
-			.rbp_slot = t->rows[i].rbp_slot,
-			.kind = (unsigned char)(t->rows[i].kind | ABI_ROW_IN_SCOPE),
-		};
-	split(o, rows, t->n, edges_of(m, o));
-}
-
 int code_rows_read(struct code_map *m, struct code_object *o, const struct elf_object *elf)
 {
-	struct cfi_row nothing = {.kind = CFI_NONE};
+	struct abi_row nothing = {.kind = ABI_ROW_NONE};
 	struct cfi_table none = {.base = elf_object_code_base(elf), .rows = &nothing, .n = 1}, t;
 	struct error e = {.text = ""};
 	int r;
@@ -115,7 +94,11 @@ int code_rows_read(struct code_map *m, struct code_object *o, const struct elf_o
 	if (r < 0 && r != -ENODATA && !m->n_without_rows++)
 		m->rows_error = e;
 	o->rows_base = none.base;
-	split_table(m, o, r < 0 ? &none : &t);
+	if (r < 0)
+		t = none;
+	for (size_t i = 0; i < t.n; i++)
+		t.rows[i].kind = (unsigned char)(t.rows[i].kind | ABI_ROW_IN_SCOPE);
+	split(o, t.rows, t.n, edges_of(m, o));
 	if (r >= 0)
 		cfi_table_free(&t);
 	return 0;

@@ -94,12 +94,13 @@ int decoder_symbols(const struct elf_object *o)
 	return 0;
 }
 
-static bool rows_are_sound(const struct cfi_row *rows, size_t n)
+static bool rows_are_sound(const struct abi_row *rows, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		if (rows[i].kind > CFI_DRAP || (i ? rows[i].pc <= rows[i - 1].pc : rows[i].pc != 0))
+		if (rows[i].kind > ABI_ROW_DRAP ||
+		    (i ? rows[i].pc <= rows[i - 1].pc : rows[i].pc != 0))
 			return false;
-	return n && rows[n - 1].kind == CFI_NONE;
+	return n && rows[n - 1].kind == ABI_ROW_NONE;
 }
 
 int decoder_cfi(const struct elf_object *o, size_t max_rows, struct cfi_table *ret, struct error *e)

@@ -3,6 +3,8 @@
  * executed once into rows. Trusts nothing in the file. */
 #pragma once
 
+#include "shared/abi.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -10,31 +12,11 @@
 struct elf_object;
 struct error;
 
-/* How the caller's stack pointer (the CFA) is found. The return address lies 8 below it, always. */
-enum cfi_kind {
-	CFI_NONE,   /* not known: no information here, or of a form that a row cannot say */
-	CFI_RSP,    /* rsp + cfa_offset */
-	CFI_RBP,    /* rbp + cfa_offset */
-	CFI_PLT,    /* rsp + 8, and 8 more where the low four bits of rip are cfa_offset or more */
-	CFI_SIGNAL, /* a signal frame: the registers are in the ucontext that rsp points to */
-	CFI_END,    /* the outermost frame */
-	CFI_DRAP,   /* what is in memory at rbp + cfa_offset, and the caller's rbp is at rbp: GCC's
-		       functions that align their stack */
-};
-
-/* Holds from @pc up to the next row's. */
-struct cfi_row {
-	uint32_t pc;	    /* relative to the table's base */
-	int16_t cfa_offset; /* bytes */
-	int8_t rbp_slot;    /* the caller's rbp is at CFA + 8 * rbp_slot; 0: rbp has not changed */
-	uint8_t kind;	    /* enum cfi_kind */
-};
-_Static_assert(sizeof(struct cfi_row) == 8, "cfi_row");
-
 struct cfi_table {
 	uint64_t base;	      /* the object's own numbering: its lowest code address */
-	struct cfi_row *rows; /* ascending, no two at one pc; the first is at 0, the last is of kind
-				 CFI_NONE */
+	struct abi_row *rows; /* ascending, no two at one pc; the first is at 0, the last is of kind
+				 ABI_ROW_NONE, which also says what no row can say. What is in scope
+				 is not said */
 	size_t n;
 };
 
@@ -45,7 +27,7 @@ int cfi_table_read(const struct elf_object *o, size_t max_rows, struct cfi_table
 		   struct error *e);
 void cfi_table_free(struct cfi_table *t);
 /* The row that holds at @pc (relative to the base); NULL before the first. */
-const struct cfi_row *cfi_table_at(const struct cfi_table *t, uint32_t pc);
+const struct abi_row *cfi_table_at(const struct cfi_table *t, uint32_t pc);
 
 /* A function as call frame information has it: from its first byte to behind its last. */
 struct cfi_extent {

@@ -62,7 +62,7 @@ struct cfi_cie {
 
 /* Rows as they come, not yet merged between entries. */
 struct cfi_rows {
-	struct cfi_row *all;
+	struct abi_row *all;
 	size_t n, max;
 };
 
@@ -81,4 +81,4 @@ int cfi_run_cie(struct cfi_cie *cie, struct cfi_cursor program);
 int cfi_run_fde(const struct cfi_cie *cie, struct cfi_cursor program, uint64_t lo, uint64_t hi,
 		uint64_t base, struct cfi_rows *out);
 /* Appends @row unless the last of the rows from @first on says the same. -E2BIG, -ENOMEM. */
-int cfi_add_row(struct cfi_rows *out, size_t first, struct cfi_row row);
+int cfi_add_row(struct cfi_rows *out, size_t first, struct abi_row row);

@@ -24,9 +24,9 @@ struct machine {
 	struct cfi_rows *out;
 };
 
-int cfi_add_row(struct cfi_rows *out, size_t first, struct cfi_row row)
+int cfi_add_row(struct cfi_rows *out, size_t first, struct abi_row row)
 {
-	const struct cfi_row *last = out->n > first ? &out->all[out->n - 1] : NULL;
+	const struct abi_row *last = out->n > first ? &out->all[out->n - 1] : NULL;
 
 	if (last && last->kind == row.kind && last->cfa_offset == row.cfa_offset &&
 	    last->rbp_slot == row.rbp_slot)
@@ -70,24 +70,24 @@ static bool is_at_rbp(struct cfi_cursor x)
 	return !x.bad && cfi_u(&x, 1) == DW_OP_breg6 && !cfi_sleb(&x) && !x.bad && x.p == x.end;
 }
 
-static struct cfi_row row_of(const struct machine *m)
+static struct abi_row row_of(const struct machine *m)
 {
 	const struct cfi_state *s = &m->state;
-	struct cfi_row row = {.pc = (uint32_t)(m->pc - m->base)};
+	struct abi_row row = {.pc = (uint32_t)(m->pc - m->base)};
 
 	if (m->cie->signal_frame) {
-		row.kind = CFI_SIGNAL;
+		row.kind = ABI_ROW_SIGNAL;
 		return row;
 	}
 	if (s->ra.rule == RULE_UNDEFINED) {
-		row.kind = CFI_END;
+		row.kind = ABI_ROW_END;
 		return row;
 	}
 	if (s->ra.rule != RULE_OFFSET || s->ra.offset != -8 || s->cfa == CFA_NONE ||
 	    s->cfa_offset < INT16_MIN || s->cfa_offset > INT16_MAX)
 		return row;
 	if (s->cfa == CFA_DRAP && s->rbp.rule == RULE_AT_RBP) {
-		row.kind = CFI_DRAP;
+		row.kind = ABI_ROW_DRAP;
 		row.cfa_offset = (int16_t)s->cfa_offset;
 		return row;
 	}
@@ -101,7 +101,9 @@ static struct cfi_row row_of(const struct machine *m)
 			return row;
 		row.rbp_slot = (int8_t)(s->rbp.offset / 8);
 	}
-	row.kind = s->cfa == CFA_PLT ? CFI_PLT : s->cfa_register == DWARF_RSP ? CFI_RSP : CFI_RBP;
+	row.kind = s->cfa == CFA_PLT		  ? ABI_ROW_PLT
+		   : s->cfa_register == DWARF_RSP ? ABI_ROW_RSP
+						  : ABI_ROW_RBP;
 	row.cfa_offset = (int16_t)s->cfa_offset;
 	return row;
 }

@@ -225,7 +225,7 @@ static int by_start(const void *pa, const void *pb)
 	return sort_order(a->lo, b->lo) ?: sort_order(a->first, b->first);
 }
 
-static int put(struct cfi_rows *out, struct cfi_row row)
+static int put(struct cfi_rows *out, struct abi_row row)
 {
 	/* It replaces one of the same place, and may be equal to the one before that. */
 	if (out->n && out->all[out->n - 1].pc == row.pc)
@@ -238,7 +238,7 @@ static int put(struct cfi_rows *out, struct cfi_row row)
 static int assemble(struct parser *p, struct cfi_rows *out)
 {
 	uint64_t base = p->s->code_lo;
-	int r = put(out, (struct cfi_row){.kind = CFI_NONE});
+	int r = put(out, (struct abi_row){.kind = ABI_ROW_NONE});
 
 	for (size_t i = 0; r == 0 && i < p->n_spans; i++) {
 		const struct span *s = &p->spans[i];
@@ -256,7 +256,7 @@ static int assemble(struct parser *p, struct cfi_rows *out)
 				r = put(out, p->rows.all[s->first + j]);
 		if (r == 0)
 			r = put(out,
-				(struct cfi_row){.pc = (uint32_t)(hi - base), .kind = CFI_NONE});
+				(struct abi_row){.pc = (uint32_t)(hi - base), .kind = ABI_ROW_NONE});
 	}
 	return r;
 }
@@ -331,7 +331,7 @@ void cfi_table_free(struct cfi_table *t)
 	*t = (struct cfi_table){0};
 }
 
-const struct cfi_row *cfi_table_at(const struct cfi_table *t, uint32_t pc)
+const struct abi_row *cfi_table_at(const struct cfi_table *t, uint32_t pc)
 {
 	size_t n = search_front(t->n, i, t->rows[i].pc <= pc);
 
