@@ -369,10 +369,8 @@ static void ask_everything(struct forged *f)
 
 	(void)shutdown(f->other, SHUT_WR);
 	(void)elf_object_function_at(f->object, code + 5, &s);
-	if (cfi_table_read(f->object, MAX_ROWS, &c, &e) == 0) {
-		(void)cfi_table_at(&c, 100);
+	if (cfi_table_read(f->object, MAX_ROWS, &c, &e) == 0)
 		cfi_table_free(&c);
-	}
 	if (line_table_open(f->object, &t, &e) < 0)
 		return;
 	(void)line_table_at(t, code, &where);

@@ -92,7 +92,7 @@ static void test_self(void **state)
 	assert_true(elf_object_has_symbols(o));
 	assert_int_equal(elf_object_find_function(o, "elf_test_function", &s), 0);
 	assert_string_equal(s.name, "elf_test_function");
-	assert_true(s.is_function && s.size > 0 && elf_object_is_code(o, s.addr));
+	assert_true(s.size > 0 && elf_object_is_code(o, s.addr));
 	assert_int_equal(elf_object_function_at(o, s.addr + s.size - 1, &at), 0);
 	assert_int_equal(at.addr, s.addr);
 	assert_int_equal(elf_object_vaddr_to_offset(o, s.addr, &offset), 0);

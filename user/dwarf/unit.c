@@ -216,7 +216,8 @@ static bool read_root(struct debug_roots *roots, const struct debug_unit *u, uns
 	code = leb(&r, false);
 	if (r.bad || !code || !find_abbrev(roots, u, code, &abbrev))
 		return false;
-	ret->tag = (unsigned int)leb(&abbrev, false);
+	/* Its tag, and whether it has children. */
+	(void)leb(&abbrev, false);
 	(void)fixed(&abbrev, 1);
 	for (;;) {
 		uint64_t name = leb(&abbrev, false), form = leb(&abbrev, false);

@@ -39,7 +39,6 @@ enum debug_attribute {
 };
 
 struct debug_root {
-	unsigned int tag;
 	struct debug_value values[N_ROOT_ATTRIBUTES];
 };
 

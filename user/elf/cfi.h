@@ -26,8 +26,6 @@ struct cfi_table {
 int cfi_table_read(const struct elf_object *o, size_t max_rows, struct cfi_table *ret,
 		   struct error *e);
 void cfi_table_free(struct cfi_table *t);
-/* The row that holds at @pc (relative to the base); NULL before the first. */
-const struct abi_row *cfi_table_at(const struct cfi_table *t, uint32_t pc);
 
 /* A function as call frame information has it: from its first byte to behind its last. */
 struct cfi_extent {

@@ -330,10 +330,3 @@ void cfi_table_free(struct cfi_table *t)
 	free(t->rows);
 	*t = (struct cfi_table){0};
 }
-
-const struct abi_row *cfi_table_at(const struct cfi_table *t, uint32_t pc)
-{
-	size_t n = search_front(t->n, i, t->rows[i].pc <= pc);
-
-	return n ? &t->rows[n - 1] : NULL;
-}

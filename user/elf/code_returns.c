@@ -218,7 +218,6 @@ static int add_exit(struct leaving *l, const struct code_instruction *x, enum co
 				 .cost = x->cost,
 				 .when = when,
 				 .condition = x->condition,
-				 .jumps_to = x->direct ? x->target : 0,
 				 .n_parts = l->n};
 	memcpy(to->parts, l->parts, sizeof(to->parts));
 	if (when == CODE_BY_TARGET && code_jump_target(l->o, x->at, &to->target) < 0)

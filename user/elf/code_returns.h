@@ -25,8 +25,6 @@ struct code_exit {
 	uint64_t vaddr;
 	enum code_cost cost;
 	enum code_when when;
-	uint64_t jumps_to; /* it is a jump or branch to another function that begins there; 0: it is
-			      none, or none that can be told */
 	int condition;	   /* CODE_BY_FLAGS: as in struct code_instruction */
 	struct code_target target;		 /* CODE_BY_TARGET */
 	struct cfi_extent parts[CODE_MAX_PARTS]; /* ... of the function */

@@ -21,9 +21,8 @@ struct elf_symbol {
 			       * ".part.0", ".isra.0", ...): which function's code it is; owned by
 			       * the object */
 	uint64_t addr;	      /* virtual address in the file's own numbering */
-	uint64_t size; /* bytes; the distance to the next symbol (or section end) where the table
-			  says 0 */
-	bool is_function;
+	uint64_t size;	  /* bytes; the distance to the next symbol (or section end) where the table
+			     says 0 */
 	bool is_nameless; /* it has no name in any table: see elf_object_has_functions */
 	bool is_indirect; /* what stands there is run once, when it is loaded, to choose the
 			     function that is called by this name */

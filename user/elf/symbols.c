@@ -66,7 +66,6 @@ struct elf_symbol symbol_public(const struct symbol *s)
 				   .function = s->own,
 				   .addr = s->addr,
 				   .size = s->size,
-				   .is_function = true,
 				   .is_nameless = s->nameless,
 				   .is_indirect = s->indirect};
 }
