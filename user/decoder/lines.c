@@ -62,7 +62,6 @@ static int take_table(struct line_table *t, struct decoder_reply *r)
 	if (!t->units || !t->debug_path)
 		return -ENOMEM;
 	t->n_units = r->head.a;
-	t->bad = r->head.b;
 	t->index = (void *)TAKE_PTR(r->blobs[BLOB_ARRAY]);
 	t->n_index = n;
 	take_warning(t, r);

@@ -189,7 +189,6 @@ static int serve_lines(struct server *s, struct answer *a, struct error *e)
 		return r;
 	t = s->lines;
 	a->head.a = t->n_units;
-	a->head.b = t->bad;
 	set_array(a, BLOB_ARRAY, t->index, t->n_index * sizeof(*t->index));
 	set_array(a, BLOB_MORE, t->debug->path, strlen(t->debug->path));
 	set_text(a, line_table_warning(t));

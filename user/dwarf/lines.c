@@ -147,16 +147,6 @@ void line_table_close(struct line_table *t)
 	free(t);
 }
 
-size_t line_table_bad_units(const struct line_table *t)
-{
-	return t->bad;
-}
-
-size_t line_table_decoded_units(const struct line_table *t)
-{
-	return t->decoded;
-}
-
 int line_table_covered(const struct line_table *t, struct addr_range **ret, size_t *ret_n)
 {
 	struct addr_range *all = reallocarray(NULL, t->n_index + 1, sizeof(*all));

@@ -49,7 +49,7 @@ const char *line_table_warning(const struct line_table *t);
 const char *line_table_debug_path(const struct line_table *t);
 
 /* The line of the instruction at @vaddr. Decodes the unit that covers it, once. -ENOENT: no line
- * (line 0, a gap). A unit that cannot be decoded is left out and counted (line_table_bad_units). */
+ * (line 0, a gap). A unit that cannot be decoded is left out, and line_table_warning says so. */
 int line_table_at(struct line_table *t, uint64_t vaddr, struct line_location *ret);
 
 /* Calls @cb for each row of [lo, hi) in order, until it returns non-zero, and returns that. Rows
@@ -130,10 +130,6 @@ int line_table_each(struct line_table *t, int (*cb)(const char *file, uint32_t l
  */
 size_t line_table_similar_files(struct line_table *t, const char *file, const char **ret,
 				size_t max);
-
-/* Units seen so far that could not be decoded, and units decoded. */
-size_t line_table_bad_units(const struct line_table *t);
-size_t line_table_decoded_units(const struct line_table *t);
 
 /* Does what a user wrote name this file? Equal, or equal to its last path components ("a.c" and
  * "src/a.c" name "/x/src/a.c"). */

@@ -212,10 +212,8 @@ bool line_unit_files_here(struct line_table *t, struct line_unit *u)
 
 bool line_unit_files(struct line_table *t, struct line_unit *u)
 {
-	if (u->files_state == UNIT_UNREAD) {
+	if (u->files_state == UNIT_UNREAD)
 		u->files_state = t->readers->files(t, u) ? UNIT_READ : UNIT_BAD;
-		t->bad += u->files_state == UNIT_BAD;
-	}
 	return u->files_state == UNIT_READ;
 }
 
@@ -226,11 +224,7 @@ bool line_unit_rows_here(struct line_table *t, struct line_unit *u)
 
 bool line_unit_rows(struct line_table *t, struct line_unit *u)
 {
-	if (u->rows_state == UNIT_UNREAD) {
+	if (u->rows_state == UNIT_UNREAD)
 		u->rows_state = t->readers->rows(t, u) ? UNIT_READ : UNIT_BAD;
-		t->decoded += u->rows_state == UNIT_READ;
-		t->bad += u->rows_state == UNIT_BAD &&
-			  u->files_state != UNIT_BAD; /* which was counted */
-	}
 	return u->rows_state == UNIT_READ;
 }

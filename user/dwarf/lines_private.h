@@ -139,7 +139,7 @@ void line_header_free(struct line_header *h);
 /* Fills @u->rows from its program and @u->numbers. */
 bool line_program_run(struct line_table *t, struct line_unit *u);
 
-/* lines_decode.c. Both read once; false: the unit is bad (and counted). */
+/* lines_decode.c. Both read once; false: the unit is bad. */
 bool line_unit_rows(struct line_table *t, struct line_unit *u);
 bool line_unit_files(struct line_table *t, struct line_unit *u);
 /* The files that the program at @program of @f has numbers for; @f may be a split unit's. False:

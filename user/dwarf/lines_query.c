@@ -104,7 +104,7 @@ int line_table_read_file(struct line_table *t, const char *file)
 
 	for (size_t i = 0; i < t->n_units; i++)
 		if (file_filter_unit(&f, &t->units[i])) {
-			(void)line_unit_rows(t, &t->units[i]); /* counted if it is bad */
+			(void)line_unit_rows(t, &t->units[i]);
 			r = 0;
 		}
 	return r;

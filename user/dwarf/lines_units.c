@@ -66,9 +66,8 @@ static int list_units(struct listing *l)
 	int r = 0;
 
 	for (uint64_t at = 0; r == 0 && at < size; at = u.end) {
-		if (!debug_unit_read(t->debug, at,
-				     &u)) { /* there is no way to the units behind it */
-			t->bad++;
+		/* There is no way to the units behind it. */
+		if (!debug_unit_read(t->debug, at, &u)) {
 			line_table_warn(t,
 					"%s: damaged debug information (unit at 0x%llx); lines of "
 					"the units behind it are missing",
@@ -77,15 +76,13 @@ static int list_units(struct listing *l)
 		}
 		if (u.kind == DW_UT_type || u.kind == DW_UT_split_type || u.root == u.end)
 			continue;
-		if (debug_root_read(&t->roots, &u, &root)) {
+		if (debug_root_read(&t->roots, &u, &root))
 			r = add_unit(l, &u, &root);
-		} else {
-			t->bad++;
+		else
 			line_table_warn(t,
 					"%s: damaged debug information (unit at 0x%llx); its lines "
 					"are missing",
 					t->debug->path, (unsigned long long)at);
-		}
 	}
 	return r;
 }

@@ -7,6 +7,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/sort.h"
 
 #include <string.h>
 #include <sys/resource.h>
@@ -40,6 +41,8 @@ int main(int argc, char **argv)
 	_cleanup_elf_object_ struct elf_object *o = NULL;
 	static struct asked a;
 	static double us[MOST];
+	static uint64_t units[MOST];
+	size_t n_units;
 	struct line_location where;
 	struct error e = {.text = ""};
 	struct line_table *t;
@@ -64,10 +67,12 @@ int main(int argc, char **argv)
 			return 1;
 		}
 		us[i] = (double)(clock_monotonic_ns() - from) / 1e3;
+		units[i] = line_table_unit_at(t, a.addresses[i]);
 	}
 	qsort(us, a.n, sizeof(*us), ascending);
-	if (!a.n || line_table_decoded_units(t) != a.n) {
-		(void)fprintf(stderr, "%zu functions are in %zu units\n", a.n, line_table_decoded_units(t));
+	n_units = sort_unique(units, a.n, sizeof(*units), compare_u64);
+	if (!a.n || n_units != a.n) {
+		(void)fprintf(stderr, "%zu functions are in %zu units\n", a.n, n_units);
 		return 1;
 	}
 	(void)getrusage(RUSAGE_SELF, &used);
