@@ -109,10 +109,7 @@ static bool find_abbrev(struct debug_roots *roots, const struct debug_unit *u, u
 
 static bool skip(struct reader *r, uint64_t n)
 {
-	if (n > (uint64_t)(r->end - r->at))
-		r->bad = true;
-	else
-		r->at += n;
+	(void)take_part(r, n);
 	return !r->bad;
 }
 

@@ -40,7 +40,7 @@ static bool find_by_header(const struct elf_object *o, uint64_t *ret_vaddr)
 	if (elf_getphdrnum(o->elf, &n) < 0 || n > INT_MAX)
 		return false;
 	for (size_t i = 0; i < n; i++) {
-		struct cfi_cursor c;
+		struct reader c;
 		uint8_t pe;
 		int got;
 
@@ -50,8 +50,7 @@ static bool find_by_header(const struct elf_object *o, uint64_t *ret_vaddr)
 		if (got < 8 || bytes[0] != 1)
 			return false;
 		pe = bytes[1];
-		c = (struct cfi_cursor){
-			.p = bytes + 4, .end = bytes + got, .vaddr = ph.p_vaddr + 4};
+		c = cfi_reader(bytes + 4, (size_t)got - 4, ph.p_vaddr + 4);
 		*ret_vaddr = cfi_pointer(&c, pe);
 		return !c.bad && pe != DW_EH_PE_omit;
 	}

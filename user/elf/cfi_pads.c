@@ -15,16 +15,16 @@
 #define MOST_BYTES \
 	(256U << 10) /* the largest known, of generated parsers, have some ten kilobytes */
 
-static int read_records(struct cfi_cursor c, uint64_t start, uint8_t encoding, uint64_t **ret,
+static int read_records(struct reader c, uint64_t start, uint8_t encoding, uint64_t **ret,
 			size_t *ret_n)
 {
-	while (c.p < c.end) {
+	while (c.at < c.end) {
 		uint64_t pad;
 
 		(void)cfi_pointer(&c, encoding & CFI_PE_FORMAT);
 		(void)cfi_pointer(&c, encoding & CFI_PE_FORMAT);
 		pad = cfi_pointer(&c, encoding & CFI_PE_FORMAT);
-		(void)cfi_uleb(&c);
+		(void)leb(&c, false);
 		if (c.bad)
 			return 0;
 		if (pad && array_add(*ret, *ret_n, start + pad) < 0)
@@ -37,7 +37,7 @@ int cfi_pads(const struct elf_object *o, const struct cfi_extent *at, uint64_t *
 {
 	unsigned char *bytes = at->handlers ? malloc(MOST_BYTES) : NULL;
 	uint64_t start = at->lo;
-	struct cfi_cursor c;
+	struct reader c;
 	uint8_t encoding;
 	int got, r = 0;
 
@@ -48,17 +48,16 @@ int cfi_pads(const struct elf_object *o, const struct cfi_extent *at, uint64_t *
 	if (!bytes)
 		return -ENOMEM;
 	got = elf_object_read(o, at->handlers, bytes, MOST_BYTES);
-	c = (struct cfi_cursor){
-		.p = bytes, .end = bytes + (got > 0 ? got : 0), .vaddr = at->handlers};
-	encoding = (uint8_t)cfi_u(&c, 1);
+	c = cfi_reader(bytes, got > 0 ? (size_t)got : 0, at->handlers);
+	encoding = (uint8_t)fixed(&c, 1);
 	if (encoding != DW_EH_PE_omit)
 		start = cfi_pointer(&c, encoding);
-	encoding = (uint8_t)cfi_u(&c, 1);
+	encoding = (uint8_t)fixed(&c, 1);
 	if (encoding != DW_EH_PE_omit)
-		(void)cfi_uleb(&c);
-	encoding = (uint8_t)cfi_u(&c, 1);
+		(void)leb(&c, false);
+	encoding = (uint8_t)fixed(&c, 1);
 	if (!c.bad)
-		r = read_records(cfi_part(&c, cfi_uleb(&c)), start, encoding, ret, ret_n);
+		r = read_records(take_part(&c, leb(&c, false)), start, encoding, ret, ret_n);
 	free(bytes);
 	if (r < 0) {
 		free(*ret);

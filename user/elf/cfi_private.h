@@ -3,30 +3,24 @@
 #pragma once
 
 #include "elf/cfi.h"
+#include "elf/numbers.h"
 
 #include <stdbool.h>
 
-/* The unread part of some bytes. Reading past the end yields 0 and sets @bad, so that a sequence of
- * reads is checked once. */
-struct cfi_cursor {
-	const uint8_t *p, *end;
-	uint64_t vaddr; /* of @p */
-	bool bad;
-};
-
-uint64_t cfi_u(struct cfi_cursor *c, size_t bytes); /* 1, 2, 4 or 8, little-endian */
-uint64_t cfi_uleb(struct cfi_cursor *c);	    /* of more than 64 bits: bad */
-int64_t cfi_sleb(struct cfi_cursor *c);
-/* Takes the next @n bytes away from @c as a cursor of their own. */
-struct cfi_cursor cfi_part(struct cfi_cursor *c, uint64_t n);
+/* Of the @n bytes at @vaddr of an object. */
+static inline struct reader cfi_reader(const unsigned char *bytes, size_t n, uint64_t vaddr)
+{
+	return (struct reader){
+		.at = bytes, .end = bytes + n, .shift = vaddr - (uint64_t)(uintptr_t)bytes};
+}
 
 /* Of DW_EH_PE_*, what the next three bits make it relative to left out. */
 #define CFI_PE_FORMAT 0x0f
 /* A pointer in encoding @pe (DW_EH_PE_*), absolute or pcrel; other bases are bad: on x86-64 nothing
  * defines them for code addresses. */
-uint64_t cfi_pointer(struct cfi_cursor *c, uint8_t pe);
+uint64_t cfi_pointer(struct reader *c, uint8_t pe);
 /* Passes over a pointer of any encoding. */
-void cfi_skip_pointer(struct cfi_cursor *c, uint8_t pe);
+void cfi_skip_pointer(struct reader *c, uint8_t pe);
 
 /* Where a register of the caller is. */
 enum cfi_rule { RULE_SAME, RULE_OFFSET, RULE_UNDEFINED, RULE_AT_RBP, RULE_OTHER };
@@ -75,10 +69,10 @@ int cfi_extents_read_here(const struct elf_object *o, struct cfi_extent **ret, s
 			  struct error *e);
 
 /* Executes a CIE's own program. -EBADMSG. */
-int cfi_run_cie(struct cfi_cie *cie, struct cfi_cursor program);
+int cfi_run_cie(struct cfi_cie *cie, struct reader program);
 /* Executes an FDE's program over [lo, hi) and appends a row at lo and wherever something changes.
  * -EBADMSG, -E2BIG, -ENOMEM. */
-int cfi_run_fde(const struct cfi_cie *cie, struct cfi_cursor program, uint64_t lo, uint64_t hi,
+int cfi_run_fde(const struct cfi_cie *cie, struct reader program, uint64_t lo, uint64_t hi,
 		uint64_t base, struct cfi_rows *out);
 /* Appends @row unless the last of the rows from @first on says the same. -E2BIG, -ENOMEM. */
 int cfi_add_row(struct cfi_rows *out, size_t first, struct abi_row row);

@@ -14,7 +14,7 @@ enum { DWARF_RBP = 6, DWARF_RSP = 7, DWARF_RA = 16 };
 
 struct machine {
 	const struct cfi_cie *cie;
-	struct cfi_cursor code;
+	struct reader code;
 	struct cfi_state state;
 	struct cfi_state remembered[CFI_MAX_REMEMBERED];
 	size_t n_remembered;
@@ -39,7 +39,7 @@ int cfi_add_row(struct cfi_rows *out, size_t first, struct abi_row row)
 /* What linkers write for the stubs of .plt: the CFA is rsp + 8 before a stub's push and rsp + 16
  * after it. The push ends at byte 11, or where the stub begins with other instructions (branch
  * tracking, bound registers) at byte 9 or 5. */
-static bool is_plt_expression(struct cfi_cursor x, int64_t *ret_first)
+static bool is_plt_expression(struct reader x, int64_t *ret_first)
 {
 	static const uint8_t plt[] = {
 		DW_OP_breg7,  8, /* rsp + 8 */
@@ -48,26 +48,26 @@ static bool is_plt_expression(struct cfi_cursor x, int64_t *ret_first)
 	};
 	const size_t literal = 6;
 
-	if (x.bad || (size_t)(x.end - x.p) != sizeof(plt) || memcmp(x.p, plt, literal) ||
-	    memcmp(x.p + literal + 1, plt + literal + 1, sizeof(plt) - literal - 1))
+	if (x.bad || (size_t)(x.end - x.at) != sizeof(plt) || memcmp(x.at, plt, literal) ||
+	    memcmp(x.at + literal + 1, plt + literal + 1, sizeof(plt) - literal - 1))
 		return false;
-	*ret_first = x.p[literal] - DW_OP_lit0;
+	*ret_first = x.at[literal] - DW_OP_lit0;
 	return *ret_first == 11 || *ret_first == 9 || *ret_first == 5;
 }
 
 /* A function that aligns its stack keeps the CFA, from a register that it may need, in its frame:
  * at a distance from rbp. */
-static bool is_drap_expression(struct cfi_cursor x, int64_t *ret_offset)
+static bool is_drap_expression(struct reader x, int64_t *ret_offset)
 {
-	if (x.bad || cfi_u(&x, 1) != DW_OP_breg6)
+	if (x.bad || fixed(&x, 1) != DW_OP_breg6)
 		return false;
-	*ret_offset = cfi_sleb(&x);
-	return cfi_u(&x, 1) == DW_OP_deref && !x.bad && x.p == x.end;
+	*ret_offset = (int64_t)leb(&x, true);
+	return fixed(&x, 1) == DW_OP_deref && !x.bad && x.at == x.end;
 }
 
-static bool is_at_rbp(struct cfi_cursor x)
+static bool is_at_rbp(struct reader x)
 {
-	return !x.bad && cfi_u(&x, 1) == DW_OP_breg6 && !cfi_sleb(&x) && !x.bad && x.p == x.end;
+	return !x.bad && fixed(&x, 1) == DW_OP_breg6 && !leb(&x, true) && !x.bad && x.at == x.end;
 }
 
 static struct abi_row row_of(const struct machine *m)
@@ -205,7 +205,7 @@ static int def_cfa_sf(struct machine *m, uint64_t reg, int64_t factored)
 
 static int def_cfa_expression(struct machine *m)
 {
-	struct cfi_cursor x = cfi_part(&m->code, cfi_uleb(&m->code));
+	struct reader x = take_part(&m->code, leb(&m->code, false));
 	int64_t offset;
 
 	m->state.cfa = is_plt_expression(x, &offset)	? CFA_PLT
@@ -233,7 +233,7 @@ static int restore_state(struct machine *m)
 
 static int extended(struct machine *m, uint8_t op)
 {
-	struct cfi_cursor *c = &m->code;
+	struct reader *c = &m->code;
 	uint64_t reg;
 
 	switch (op) {
@@ -242,38 +242,38 @@ static int extended(struct machine *m, uint8_t op)
 	case DW_CFA_set_loc:
 		return move_to(m, cfi_pointer(c, m->cie->fde_encoding));
 	case DW_CFA_advance_loc1:
-		return move_by(m, cfi_u(c, 1));
+		return move_by(m, fixed(c, 1));
 	case DW_CFA_advance_loc2:
-		return move_by(m, cfi_u(c, 2));
+		return move_by(m, fixed(c, 2));
 	case DW_CFA_advance_loc4:
-		return move_by(m, cfi_u(c, 4));
+		return move_by(m, fixed(c, 4));
 	case DW_CFA_MIPS_advance_loc8:
-		return move_by(m, cfi_u(c, 8));
+		return move_by(m, fixed(c, 8));
 	case DW_CFA_remember_state:
 		return remember(m);
 	case DW_CFA_restore_state:
 		return restore_state(m);
 	case DW_CFA_def_cfa_offset:
-		return def_cfa_offset(m, clamped(cfi_uleb(c)));
+		return def_cfa_offset(m, clamped(leb(c, false)));
 	case DW_CFA_def_cfa_offset_sf:
 		return m->state.cfa == CFA_REGISTER
-			       ? def_cfa_sf(m, m->state.cfa_register, cfi_sleb(c))
+			       ? def_cfa_sf(m, m->state.cfa_register, (int64_t)leb(c, true))
 			       : -EBADMSG;
 	case DW_CFA_def_cfa_expression:
 		return def_cfa_expression(m);
 	case DW_CFA_GNU_args_size:
-		(void)cfi_uleb(c);
+		(void)leb(c, false);
 		return 0;
 	}
 	/* All others begin with a register. */
-	reg = cfi_uleb(c);
+	reg = leb(c, false);
 	switch (op) {
 	case DW_CFA_offset_extended:
-		return set_offset(m, reg, clamped(cfi_uleb(c)));
+		return set_offset(m, reg, clamped(leb(c, false)));
 	case DW_CFA_offset_extended_sf:
-		return set_offset(m, reg, cfi_sleb(c));
+		return set_offset(m, reg, (int64_t)leb(c, true));
 	case DW_CFA_GNU_negative_offset_extended:
-		return set_offset(m, reg, -clamped(cfi_uleb(c)));
+		return set_offset(m, reg, -clamped(leb(c, false)));
 	case DW_CFA_restore_extended:
 		return restore(m, reg);
 	case DW_CFA_undefined:
@@ -284,18 +284,18 @@ static int extended(struct machine *m, uint8_t op)
 	case DW_CFA_val_offset:
 	case DW_CFA_val_offset_sf:
 		/* Elsewhere than on the stack: a row cannot say it. */
-		(void)cfi_uleb(c); /* a register, or an offset; signed or not, as long */
+		(void)leb(c, false); /* a register, or an offset; signed or not, as long */
 		return set(m, reg, RULE_OTHER, 0);
 	case DW_CFA_expression:
-		return set(m, reg, is_at_rbp(cfi_part(c, cfi_uleb(c))) ? RULE_AT_RBP : RULE_OTHER,
-			   0);
+		return set(m, reg,
+			   is_at_rbp(take_part(c, leb(c, false))) ? RULE_AT_RBP : RULE_OTHER, 0);
 	case DW_CFA_val_expression:
-		(void)cfi_part(c, cfi_uleb(c));
+		(void)take_part(c, leb(c, false));
 		return set(m, reg, RULE_OTHER, 0);
 	case DW_CFA_def_cfa:
-		return def_cfa(m, reg, clamped(cfi_uleb(c)));
+		return def_cfa(m, reg, clamped(leb(c, false)));
 	case DW_CFA_def_cfa_sf:
-		return def_cfa_sf(m, reg, cfi_sleb(c));
+		return def_cfa_sf(m, reg, (int64_t)leb(c, true));
 	case DW_CFA_def_cfa_register:
 		/* After an expression the offset of before it holds, as unwinders have it;
 		 * libgcrypt is written so. */
@@ -309,15 +309,15 @@ static int execute(struct machine *m)
 {
 	int r = 0;
 
-	while (r == 0 && !m->code.bad && m->code.p < m->code.end) {
-		uint8_t op = (uint8_t)cfi_u(&m->code, 1), low = op & 0x3f;
+	while (r == 0 && !m->code.bad && m->code.at < m->code.end) {
+		uint8_t op = (uint8_t)fixed(&m->code, 1), low = op & 0x3f;
 
 		switch (op & 0xc0) {
 		case DW_CFA_advance_loc:
 			r = move_by(m, low);
 			break;
 		case DW_CFA_offset:
-			r = set_offset(m, low, clamped(cfi_uleb(&m->code)));
+			r = set_offset(m, low, clamped(leb(&m->code, false)));
 			break;
 		case DW_CFA_restore:
 			r = restore(m, low);
@@ -329,7 +329,7 @@ static int execute(struct machine *m)
 	return m->code.bad ? -EBADMSG : r;
 }
 
-int cfi_run_cie(struct cfi_cie *cie, struct cfi_cursor program)
+int cfi_run_cie(struct cfi_cie *cie, struct reader program)
 {
 	struct machine m = {.cie = cie, .code = program};
 	int r = execute(&m);
@@ -338,7 +338,7 @@ int cfi_run_cie(struct cfi_cie *cie, struct cfi_cursor program)
 	return r;
 }
 
-int cfi_run_fde(const struct cfi_cie *cie, struct cfi_cursor program, uint64_t lo, uint64_t hi,
+int cfi_run_fde(const struct cfi_cie *cie, struct reader program, uint64_t lo, uint64_t hi,
 		uint64_t base, struct cfi_rows *out)
 {
 	struct machine m = {.cie = cie,

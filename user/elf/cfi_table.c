@@ -56,20 +56,20 @@ static int failed(struct parser *p, int r, uint64_t at, const char *what)
 }
 
 /* The letters after 'z', each with its data in @data. */
-static bool read_augmentation(struct cfi_cie *cie, const char *letters, struct cfi_cursor *data)
+static bool read_augmentation(struct cfi_cie *cie, const char *letters, struct reader *data)
 {
 	uint8_t pe;
 
 	for (; *letters; letters++) {
 		switch (*letters) {
 		case 'R':
-			cie->fde_encoding = (uint8_t)cfi_u(data, 1);
+			cie->fde_encoding = (uint8_t)fixed(data, 1);
 			break;
 		case 'L':
-			cie->handlers_encoding = (uint8_t)cfi_u(data, 1);
+			cie->handlers_encoding = (uint8_t)fixed(data, 1);
 			break;
 		case 'P':
-			pe = (uint8_t)cfi_u(data, 1);
+			pe = (uint8_t)fixed(data, 1);
 			cfi_skip_pointer(data, pe);
 			break;
 		case 'S':
@@ -82,31 +82,31 @@ static bool read_augmentation(struct cfi_cie *cie, const char *letters, struct c
 	return !data->bad;
 }
 
-static bool read_cie(struct cfi_cie *cie, struct cfi_cursor c)
+static bool read_cie(struct cfi_cie *cie, struct reader c)
 {
-	uint8_t version = (uint8_t)cfi_u(&c, 1);
-	const char *letters = (const char *)c.p;
-	size_t length = strnlen(letters, (size_t)(c.end - c.p));
+	uint8_t version = (uint8_t)fixed(&c, 1);
+	const char *letters = (const char *)c.at;
+	size_t length = strnlen(letters, (size_t)(c.end - c.at));
 	uint64_t ra;
 
 	if (letters + length == (const char *)c.end ||
 	    (version != 1 && version != 3 && version != 4))
 		return false;
-	(void)cfi_part(&c, length + 1);
+	(void)take_part(&c, length + 1);
 	if (!strcmp(letters, "eh")) {
-		(void)cfi_u(&c, 8); /* of GCC 2 */
+		(void)fixed(&c, 8); /* of GCC 2 */
 		letters = "";
 	}
 	if (version == 4 &&
-	    (cfi_u(&c, 1) != 8 || cfi_u(&c, 1) != 0)) /* size of addresses, of segment selectors */
+	    (fixed(&c, 1) != 8 || fixed(&c, 1) != 0)) /* size of addresses, of segment selectors */
 		return false;
-	cie->code_align = cfi_uleb(&c);
-	cie->data_align = cfi_sleb(&c);
-	ra = version == 1 ? cfi_u(&c, 1) : cfi_uleb(&c);
+	cie->code_align = leb(&c, false);
+	cie->data_align = (int64_t)leb(&c, true);
+	ra = version == 1 ? fixed(&c, 1) : leb(&c, false);
 	if (ra != 16)
 		return false;
 	if (*letters == 'z') {
-		struct cfi_cursor data = cfi_part(&c, cfi_uleb(&c));
+		struct reader data = take_part(&c, leb(&c, false));
 
 		cie->augmented = true;
 		if (!read_augmentation(cie, letters + 1, &data))
@@ -117,7 +117,7 @@ static bool read_cie(struct cfi_cie *cie, struct cfi_cursor c)
 	return !c.bad && cfi_run_cie(cie, c) == 0;
 }
 
-static int add_cie(struct parser *p, uint64_t offset, struct cfi_cursor c)
+static int add_cie(struct parser *p, uint64_t offset, struct reader c)
 {
 	struct cfi_cie cie = {.offset = offset, .handlers_encoding = DW_EH_PE_omit};
 
@@ -137,9 +137,9 @@ static const struct cfi_cie *find_cie(const struct parser *p, uint64_t offset)
 
 /* An entry's pointer to the function's table of handlers. Zero is none, whatever pointers are
  * relative to. */
-static uint64_t read_handlers(const struct cfi_cie *cie, struct cfi_cursor data)
+static uint64_t read_handlers(const struct cfi_cie *cie, struct reader data)
 {
-	struct cfi_cursor raw = data;
+	struct reader raw = data;
 	uint64_t at;
 
 	if (cie->handlers_encoding == DW_EH_PE_omit ||
@@ -149,7 +149,7 @@ static uint64_t read_handlers(const struct cfi_cie *cie, struct cfi_cursor data)
 	return data.bad ? 0 : at;
 }
 
-static int add_fde(struct parser *p, uint64_t at, const struct cfi_cie *cie, struct cfi_cursor c)
+static int add_fde(struct parser *p, uint64_t at, const struct cfi_cie *cie, struct reader c)
 {
 	uint64_t lo = cfi_pointer(&c, cie->fde_encoding),
 		 length = cfi_pointer(&c, cie->fde_encoding & CFI_PE_FORMAT);
@@ -157,7 +157,7 @@ static int add_fde(struct parser *p, uint64_t at, const struct cfi_cie *cie, str
 	int r;
 
 	if (cie->augmented)
-		span.handlers = read_handlers(cie, cfi_part(&c, cfi_uleb(&c)));
+		span.handlers = read_handlers(cie, take_part(&c, leb(&c, false)));
 	if (c.bad)
 		return malformed(p, at, "entry");
 	/* Entries of functions that the linker threw away describe address 0, or nothing. */
@@ -172,9 +172,9 @@ static int add_fde(struct parser *p, uint64_t at, const struct cfi_cie *cie, str
 	return r < 0 ? failed(p, r, at, "instructions") : 0;
 }
 
-static int read_entry(struct parser *p, uint64_t at, struct cfi_cursor c)
+static int read_entry(struct parser *p, uint64_t at, struct reader c)
 {
-	uint64_t id_at = (uint64_t)(c.p - p->s->bytes), id = cfi_u(&c, 4);
+	uint64_t id_at = (uint64_t)(c.at - p->s->bytes), id = fixed(&c, 4);
 	const struct cfi_cie *cie;
 
 	if (c.bad)
@@ -187,27 +187,26 @@ static int read_entry(struct parser *p, uint64_t at, struct cfi_cursor c)
 
 static int read_entries(struct parser *p)
 {
-	struct cfi_cursor c = {
-		.p = p->s->bytes, .end = p->s->bytes + p->s->size, .vaddr = p->s->vaddr};
+	struct reader c = cfi_reader(p->s->bytes, p->s->size, p->s->vaddr);
 
-	while (c.p < c.end) {
-		uint64_t at = (uint64_t)(c.p - p->s->bytes), length;
-		struct cfi_cursor entry;
+	while (c.at < c.end) {
+		uint64_t at = (uint64_t)(c.at - p->s->bytes), length;
+		struct reader entry;
 		int r;
 
 		/* Some linkers leave a few bytes that align the end. */
-		if (c.end - c.p < 4)
+		if (c.end - c.at < 4)
 			return 0;
-		length = cfi_u(&c, 4);
+		length = fixed(&c, 4);
 		if (length == 0xffffffff)
-			length = cfi_u(&c, 8);
+			length = fixed(&c, 8);
 		if (c.bad)
 			return malformed(p, at, "entry past the end");
 		if (!length && p->s->stop_at_zero)
 			return 0;
 		if (!length)
 			continue; /* the end of one object file's part */
-		entry = cfi_part(&c, length);
+		entry = take_part(&c, length);
 		if (c.bad)
 			return malformed(p, at, "entry past the end");
 		r = read_entry(p, at, entry);
@@ -255,8 +254,8 @@ static int assemble(struct parser *p, struct cfi_rows *out)
 			if (p->rows.all[s->first + j].pc < hi - base)
 				r = put(out, p->rows.all[s->first + j]);
 		if (r == 0)
-			r = put(out,
-				(struct abi_row){.pc = (uint32_t)(hi - base), .kind = ABI_ROW_NONE});
+			r = put(out, (struct abi_row){.pc = (uint32_t)(hi - base),
+						      .kind = ABI_ROW_NONE});
 	}
 	return r;
 }
