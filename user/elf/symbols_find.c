@@ -242,57 +242,48 @@ int elf_object_find_function(const struct elf_object *o, const char *name, struc
 	return r;
 }
 
-int elf_object_find_entries(const struct elf_object *o, const char *name, struct elf_symbol **ret,
-			    size_t *ret_n)
+/* Entries of the function or all its code: what both are, elf/object.h says. */
+static int choose(const struct elf_object *o, const char *name, bool entries,
+		  struct elf_symbol **ret, size_t *ret_n)
 {
 	_cleanup_free_ const struct symbol **all = NULL;
-	_cleanup_free_ struct elf_symbol *entries = NULL;
 	const struct symbol *best;
+	struct elf_symbol *chosen;
 	size_t n, used = 0;
 	bool alone;
 	int r = find(o, name, &all, &n, &best);
 
 	if (r < 0)
 		return r;
-	if (best->kind == SYMBOL_COLD)
-		return -ENOENT;
 	alone = is_alone(best, name);
-	entries = calloc(n + 1, sizeof(*entries));
-	if (!entries)
+	if (best->kind == SYMBOL_COLD && (entries || !alone))
+		return -ENOENT;
+	chosen = calloc(n + 1, sizeof(*chosen));
+	if (!chosen)
 		return -ENOMEM;
-	entries[used++] = symbol_public(best);
-	for (size_t i = 0; !alone && i < n; i++)
-		if (all[i]->addr != best->addr && all[i]->addr != entries[used - 1].addr &&
-		    related(best, all[i]) && separate(best, all[i]))
-			entries[used++] = symbol_public(all[i]);
-	*ret = TAKE_PTR(entries);
+	if (entries)
+		chosen[used++] = symbol_public(best);
+	for (size_t i = 0; i < n; i++) {
+		bool other = !alone && all[i]->addr != best->addr && related(best, all[i]);
+
+		if (entries ? other && all[i]->addr != chosen[used - 1].addr &&
+				      separate(best, all[i])
+			    : other || all[i] == best)
+			chosen[used++] = symbol_public(all[i]);
+	}
+	*ret = chosen;
 	*ret_n = used;
 	return 0;
+}
+
+int elf_object_find_entries(const struct elf_object *o, const char *name, struct elf_symbol **ret,
+			    size_t *ret_n)
+{
+	return choose(o, name, true, ret, ret_n);
 }
 
 int elf_object_find_code(const struct elf_object *o, const char *name, struct elf_symbol **ret,
 			 size_t *ret_n)
 {
-	_cleanup_free_ const struct symbol **all = NULL;
-	const struct symbol *best;
-	struct elf_symbol *code;
-	size_t n, used = 0;
-	bool alone;
-	int r = find(o, name, &all, &n, &best);
-
-	if (r < 0)
-		return r;
-	alone = is_alone(best, name);
-	if (best->kind == SYMBOL_COLD && !alone)
-		return -ENOENT;
-	code = calloc(n, sizeof(*code));
-	if (!code)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++)
-		if (all[i] == best ||
-		    (!alone && related(best, all[i]) && all[i]->addr != best->addr))
-			code[used++] = symbol_public(all[i]);
-	*ret = code;
-	*ret_n = used;
-	return 0;
+	return choose(o, name, false, ret, ret_n);
 }
