@@ -21,71 +21,50 @@
 static const char usual[] = "/lib/x86_64-linux-gnu:/usr/lib/x86_64-linux-gnu:/lib64:/usr/lib64:/"
 			    "usr/local/lib:/lib:/usr/lib";
 
-/* Calls @cb for each entry of the dynamic section. 0 at its end, -ENODATA: there is none. */
-static int each_entry(const struct elf_object *o,
-		      int (*cb)(const GElf_Dyn *entry, size_t strings, void *arg), void *arg)
+/* The dynamic section; NULL: there is none. */
+static Elf_Data *dynamic_section(const struct elf_object *o, GElf_Shdr *ret)
 {
-	GElf_Shdr h;
-	Elf_Data *d =
-		elf_object_linked_section(o, SHT_DYNAMIC, MAX_ENTRIES * sizeof(Elf64_Dyn), &h);
-	GElf_Dyn dyn;
-	int r = d ? 0 : -ENODATA;
-
-	for (int i = 0;
-	     r == 0 && i < MAX_ENTRIES && gelf_getdyn(d, i, &dyn) && dyn.d_tag != DT_NULL; i++)
-		r = cb(&dyn, h.sh_link, arg);
-	return r;
+	return elf_object_linked_section(o, SHT_DYNAMIC, MAX_ENTRIES * sizeof(Elf64_Dyn), ret);
 }
 
-struct texts {
-	const struct elf_object *object;
-	int64_t tag;
-	int (*cb)(const char *text, void *arg);
-	void *arg;
-};
-
-static int call_with_text(const GElf_Dyn *entry, size_t strings, void *arg)
+/* Its entry number @i. False: it ends before that. */
+static bool entry_of(Elf_Data *dynamic, int i, GElf_Dyn *ret)
 {
-	const struct texts *x = arg;
-	const char *text = entry->d_tag == x->tag
-				   ? elf_strptr(x->object->elf, strings, entry->d_un.d_val)
-				   : NULL;
-
-	return text && *text ? x->cb(text, x->arg) : 0;
+	return i < MAX_ENTRIES && gelf_getdyn(dynamic, i, ret) && ret->d_tag != DT_NULL;
 }
 
 /* Calls @cb for the text of each entry of the dynamic section with @tag. */
 static int each_dynamic(const struct elf_object *o, int64_t tag,
 			int (*cb)(const char *text, void *arg), void *arg)
 {
-	struct texts x = {.object = o, .tag = tag, .cb = cb, .arg = arg};
-	int r = each_entry(o, call_with_text, &x);
+	GElf_Shdr h;
+	Elf_Data *d = dynamic_section(o, &h);
+	GElf_Dyn entry;
+	int r = 0;
 
-	return r == -ENODATA ? 0 : r;
-}
+	for (int i = 0; r == 0 && d && entry_of(d, i, &entry); i++) {
+		const char *text =
+			entry.d_tag == tag ? elf_strptr(o->elf, h.sh_link, entry.d_un.d_val) : NULL;
 
-struct kind {
-	bool has_soname, is_pie;
-};
-
-static int note_kind(const GElf_Dyn *entry, size_t strings, void *arg)
-{
-	struct kind *k = arg;
-
-	(void)strings;
-	k->has_soname |= entry->d_tag == DT_SONAME;
-	k->is_pie |= entry->d_tag == DT_FLAGS_1 && entry->d_un.d_val & DF_1_PIE;
-	return 0;
+		r = text && *text ? cb(text, arg) : 0;
+	}
+	return r;
 }
 
 bool library_is_one(const struct elf_object *o)
 {
-	struct kind k = {0};
+	bool has_soname = false, is_pie = false;
+	GElf_Shdr section;
+	Elf_Data *d = dynamic_section(o, &section);
+	GElf_Dyn entry;
 	GElf_Ehdr h;
 
-	return gelf_getehdr(o->elf, &h) && h.e_type == ET_DYN &&
-	       each_entry(o, note_kind, &k) == 0 && !k.is_pie &&
-	       (k.has_soname || !elf_object_is_dynamic(o));
+	for (int i = 0; d && entry_of(d, i, &entry); i++) {
+		has_soname |= entry.d_tag == DT_SONAME;
+		is_pie |= entry.d_tag == DT_FLAGS_1 && entry.d_un.d_val & DF_1_PIE;
+	}
+	return d && gelf_getehdr(o->elf, &h) && h.e_type == ET_DYN && !is_pie &&
+	       (has_soname || !elf_object_is_dynamic(o));
 }
 
 struct search {
