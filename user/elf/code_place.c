@@ -38,17 +38,6 @@ int code_body_at(const struct elf_object *o, uint64_t vaddr, struct cfi_extent *
 	return 0;
 }
 
-int code_each_body(const struct elf_object *o, int (*cb)(const struct cfi_extent *at, void *arg),
-		   void *arg)
-{
-	const struct symbol_index *x = o->symbols;
-	int r = symbols_load(o);
-
-	for (size_t i = 0; r == 0 && i < x->n_extents; i++)
-		r = cb(&x->extents[i], arg);
-	return r;
-}
-
 int code_pads(const struct elf_object *o, uint64_t vaddr, uint64_t **ret, size_t *ret_n)
 {
 	struct cfi_extent at;
@@ -91,11 +80,6 @@ static int add_calls(struct calls *x, uint64_t lo, uint64_t hi)
 	return 0;
 }
 
-static int add_body(const struct cfi_extent *at, void *arg)
-{
-	return add_calls(arg, at->lo, at->hi);
-}
-
 static int add_symbol(const struct elf_symbol *s, void *arg)
 {
 	struct calls *x = arg;
@@ -110,12 +94,15 @@ static int add_symbol(const struct elf_symbol *s, void *arg)
  */
 static int is_called(struct code_places *c, uint64_t vaddr)
 {
+	const struct symbol_index *known = c->o->symbols;
 	struct calls x = {.c = c, .left = MAX_DECODED};
 	size_t at;
 	int r = 0;
 
 	if (!c->has_called) {
-		r = code_each_body(c->o, add_body, &x);
+		r = symbols_load(c->o);
+		for (size_t i = 0; r == 0 && i < known->n_extents; i++)
+			r = add_calls(&x, known->extents[i].lo, known->extents[i].hi);
 		if (r == 0)
 			r = elf_object_each_function(c->o, add_symbol, &x);
 		sort_array(c->called, c->n_called, compare_u64);

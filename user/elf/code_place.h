@@ -33,9 +33,6 @@ int code_place_check(struct code_places *c, uint64_t vaddr, struct error *e);
 /* The function around @vaddr by the file's call frame information or Go's table. -ENOENT: neither
  * has one, or they overlap. */
 int code_body_at(const struct elf_object *o, uint64_t vaddr, struct cfi_extent *ret);
-/* Calls @cb for each of those, by address, until it returns non-zero, and returns that. */
-int code_each_body(const struct elf_object *o, int (*cb)(const struct cfi_extent *at, void *arg),
-		   void *arg);
 /* Where exceptions are caught in the function around @vaddr. *ret is the caller's (free). -ENOMEM
  */
 int code_pads(const struct elf_object *o, uint64_t vaddr, uint64_t **ret, size_t *ret_n);
