@@ -2,8 +2,9 @@
 #include "code/loops.h"
 
 #include "base/array.h"
+#include "base/cleanup.h"
 
-#include "elf/code.h"
+#include "elf/flow.h"
 #include "elf/object.h"
 
 #include <errno.h>
@@ -69,71 +70,41 @@ static struct line_location choose(const struct rows *x, uint64_t lo, uint64_t h
 	return none;
 }
 
-/* A function, decoded. */
-struct flow {
-	uint64_t start;
-	struct code_instruction *all;
-	size_t n;
-	uint32_t *index; /* by offset: which instruction begins there, and 1 more */
-	size_t size;
+/* Ways through a function, as far as all its bytes are instructions. */
+struct ways {
+	const struct flow *f;
+	size_t n;	 /* instructions */
 	uint32_t *stack; /* room for all of them */
-	unsigned char *seen;
+	size_t depth;
+	bool *seen;
 };
 
-static void flow_free(struct flow *f)
+static void visit(struct ways *w, uint64_t at, const struct code_instruction *jump)
 {
-	free(f->all);
-	free(f->index);
-	free(f->stack);
-	free(f->seen);
-}
+	size_t i = at >= jump->target && at <= jump->at ? flow_find(w->f, at) : SIZE_MAX;
 
-static void flow_read(const struct elf_object *o, const struct elf_symbol *s, struct flow *f)
-{
-	struct code c = {0};
-
-	*f = (struct flow){.start = s->addr};
-	if (s->size > MAX_CODE || code_open(o, s->addr, s->size, &c) < 0)
+	if (i >= w->n || w->f->all[i].at != at || w->seen[i])
 		return;
-	f->size = c.size;
-	f->all = xcalloc(c.size, sizeof(*f->all));
-	f->index = xcalloc(c.size, sizeof(*f->index));
-	f->stack = xcalloc(c.size, sizeof(*f->stack));
-	f->seen = xcalloc(c.size, 1);
-	while (code_next(&c, &f->all[f->n])) {
-		f->index[f->all[f->n].at - f->start] = (uint32_t)f->n + 1;
-		f->n++;
-	}
-	code_close(&c);
-}
-
-static void visit(struct flow *f, uint64_t at, const struct code_instruction *jump, size_t *depth)
-{
-	uint32_t i = at >= jump->target && at <= jump->at ? f->index[at - f->start] : 0;
-
-	if (!i || f->seen[i - 1])
-		return;
-	f->seen[i - 1] = 1;
-	f->stack[(*depth)++] = i - 1;
+	w->seen[i] = true;
+	w->stack[w->depth++] = (uint32_t)i;
 }
 
 /* Is there a way from the jump's target to the jump, between the two? Else it only jumps back to
  * where its block was taken out of, which is no loop. */
-static bool closes_loop(struct flow *f, const struct code_instruction *jump)
+static bool closes_loop(struct ways *w, const struct code_instruction *jump)
 {
-	size_t depth = 0;
-
-	memset(f->seen, 0, f->n);
-	visit(f, jump->target, jump, &depth);
-	while (depth) {
-		const struct code_instruction *x = &f->all[f->stack[--depth]];
+	memset(w->seen, 0, w->n * sizeof(*w->seen));
+	w->depth = 0;
+	visit(w, jump->target, jump);
+	while (w->depth) {
+		const struct code_instruction *x = &w->f->all[w->stack[--w->depth]];
 
 		if (x == jump)
 			return true;
 		if ((x->flow == CODE_BRANCH || x->flow == CODE_JUMP) && x->direct)
-			visit(f, x->target, jump, &depth);
+			visit(w, x->target, jump);
 		if (x->flow != CODE_JUMP && x->flow != CODE_RETURN)
-			visit(f, x->at + x->length, jump, &depth);
+			visit(w, x->at + x->length, jump);
 	}
 	return false;
 }
@@ -141,20 +112,28 @@ static bool closes_loop(struct flow *f, const struct code_instruction *jump)
 int code_each_loop(const struct elf_object *o, struct line_table *t, const struct elf_symbol *s,
 		   int (*cb)(const struct code_loop *loop, void *arg), void *arg)
 {
+	_cleanup_(code_close) struct code c = {0};
+	_cleanup_(flow_free) struct flow f = {0};
+	struct ways w = {.f = &f};
 	struct rows rows = {0};
-	struct flow f;
 	bool read = false;
-	int r = 0, found = 0;
+	int r, found = 0;
 
-	flow_read(o, s, &f);
-	for (size_t i = 0; r == 0 && i < f.n && found < MAX_LOOPS; i++) {
+	if (s->size > MAX_CODE || code_open(o, s->addr, s->size, &c) < 0)
+		return 0;
+	r = flow_of(&c, NULL, NULL, &f);
+	for (uint64_t end = f.start; w.n < f.n && f.all[w.n].at == end; w.n++)
+		end += f.all[w.n].length;
+	w.stack = xcalloc(w.n, sizeof(*w.stack));
+	w.seen = xcalloc(w.n, sizeof(*w.seen));
+	for (size_t i = 0; r == 0 && i < w.n && found < MAX_LOOPS; i++) {
 		const struct code_instruction *x = &f.all[i];
 		struct code_loop loop = {.jump = x->at};
 
 		if ((x->flow != CODE_JUMP && x->flow != CODE_BRANCH) || !x->direct ||
 		    x->target < s->addr || x->target > x->at)
 			continue;
-		if (!closes_loop(&f, x))
+		if (!closes_loop(&w, x))
 			continue;
 		if (!read) {
 			r = line_table_rows(t, s->addr, s->addr + s->size, add_row, &rows);
@@ -167,6 +146,7 @@ int code_each_loop(const struct elf_object *o, struct line_table *t, const struc
 			r = cb(&loop, arg);
 	}
 	free(rows.all);
-	flow_free(&f);
+	free(w.stack);
+	free(w.seen);
 	return r;
 }
