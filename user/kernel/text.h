@@ -8,13 +8,9 @@
 
 struct cozbpf_bpf;
 struct elf_object;
-struct text;
 
-/* Begins to watch the processes in scope of @skel, which is loaded and stays the caller's. -errno:
- * this kernel, or this user, cannot have that. */
-int text_open(struct cozbpf_bpf *skel, struct text **ret);
-void text_close(struct text *t); /* NULL is allowed */
-/* A probe will stand at @vaddr of @o. NULL is allowed. */
-void text_add(struct text *t, const struct elf_object *o, uint64_t vaddr);
-/* The last process that ended so; 0: none did, or @t is NULL. */
-pid_t text_died(const struct text *t);
+/* The processes in scope of @skel, which is loaded, are watched by its program text_trap: once that
+ * is attached, each place is to be named here where a probe will stand, @vaddr of @o. */
+void text_add(const struct cozbpf_bpf *skel, const struct elf_object *o, uint64_t vaddr);
+/* The last process that ended so; 0: none did. */
+pid_t text_died(const struct cozbpf_bpf *skel);

@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "cozbpf.skel.h"
 #include "kernel/probe.h"
-#include "kernel/text.h"
 #include "kernel/uprobes.h"
 
 #include <errno.h>
@@ -159,7 +158,7 @@ void points_close(struct points *ps)
 		point_free(&ps->all[i]);
 	ps->n = 0;
 	point_free(&ps->measured);
-	text_close(ps->text); /* after the probes */
+	(void)bpf_link__destroy(ps->text); /* after the probes */
 	ps->text = NULL;
 	for (size_t i = 0; i < 2; i++)
 		(void)bpf_link__destroy(ps->syscalls[i]);

@@ -25,7 +25,6 @@ struct elf_object;
 struct elf_symbol;
 struct error;
 struct latencies;
-struct text;
 
 /* What points take: their programs are loaded, and their cost is measured, only where they are
  * asked for. */
@@ -107,8 +106,9 @@ struct points {
 	struct point all[ABI_MAX_POINTS];
 	size_t n;
 	bool text_tried;
-	struct text *text; /* watches for programs that end with probes in a copy of their code, or
-			      NULL */
+	struct bpf_link *text; /* watches for programs that end with probes in a copy of their code
+				  (kernel/text.h); NULL: this kernel, or this user, cannot have
+				  that */
 	size_t n_exits;	   /* entries of BPF's table that are in use */
 	bool multi;	   /* one link can hold many probes */
 	bool traced; /* points that the kernel reports are attached by perf, where nothing preempts

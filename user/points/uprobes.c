@@ -104,10 +104,10 @@ int points_attach_probes(struct points *ps, struct point *p, const struct point_
 	int r = 0;
 
 	if (!ps->text_tried)
-		(void)text_open(ps->skel, &ps->text);
+		ps->text = bpf_program__attach(ps->skel->progs.text_trap);
 	ps->text_tried = true;
-	for (size_t i = 0; i < n; i++)
-		text_add(ps->text, sites[i].object, sites[i].vaddr);
+	for (size_t i = 0; i < n && ps->text; i++)
+		text_add(ps->skel, sites[i].object, sites[i].vaddr);
 	for (size_t i = 0, end; r == 0 && i < n; i = end) {
 		for (end = i + 1; end < n && sites[end].object == sites[i].object;)
 			end++;

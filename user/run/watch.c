@@ -285,7 +285,7 @@ void run_say_stops(const struct run *r)
 
 void run_say_copies(struct run *r)
 {
-	pid_t died = text_died(session_points(r->session)->text);
+	pid_t died = text_died(session_points(r->session)->skel);
 
 	if (died && !r->said_copy)
 		(void)log_error("process %d was ended by SIGTRAP: it runs on a copy of its own "
