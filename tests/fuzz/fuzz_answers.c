@@ -284,7 +284,7 @@ static void walk_lines(const struct elf_object *o)
 	uint64_t *sites;
 	size_t n, lines = 0;
 
-	if (line_table_open(o, &t, &e) < 0) {
+	if (line_table_open(o, NULL, &t, &e) < 0) {
 		fuzz_must(e.text[0]);
 		return;
 	}

@@ -81,7 +81,7 @@ static size_t walk(void)
 	if (elf_object_open(fuzz_file(program, n_program), &o, &e) < 0)
 		abort();
 	(void)elf_object_each_function(o, see_function, NULL);
-	if (line_table_open(o, &t, &e) < 0) {
+	if (line_table_open(o, NULL, &t, &e) < 0) {
 		fuzz_must(e.text[0]);
 		return 0;
 	}

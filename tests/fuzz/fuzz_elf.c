@@ -195,7 +195,7 @@ static void walk(const struct elf_object *o)
 	while (n)
 		free(names[--n]);
 	walk_frames(o);
-	if (line_table_open(o, &places.t, &e) < 0)
+	if (line_table_open(o, NULL, &places.t, &e) < 0)
 		places.t = NULL;
 	else
 		walk_lines(o, places.t);
@@ -241,7 +241,7 @@ static bool seeds_are_sound(void)
 		if (o) {
 			(void)usdt_each(o, count_probe, &probes);
 			(void)cfi_table_read(o, MAX_ROWS, &frames, &e);
-			(void)line_table_open(o, &t, &e);
+			(void)line_table_open(o, NULL, &t, &e);
 		}
 		if (!o || frames.n < 4 || !elf_object_build_id(o) ||
 		    (!(kind & ELF_HEADLESS) &&

@@ -93,7 +93,7 @@ static void walk_into(const char *path, struct seen *s)
 	struct error e;
 	size_t n;
 
-	if (elf_object_open(path, &o, &e) < 0 || line_table_open_with(o, &options, &s->t, &e) < 0)
+	if (elf_object_open(path, &o, &e) < 0 || line_table_open(o, &options, &s->t, &e) < 0)
 		return;
 	for (uint64_t i = 0; i < 0x90; i++)
 		s->at += line_table_at(s->t, CODE + i, &where) == 0 && where.line &&

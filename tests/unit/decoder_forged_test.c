@@ -230,7 +230,7 @@ static struct line_table *open_forged(struct forged *f)
 	struct error e = {.text = ""};
 
 	ANSWER(f, 1, &index, sizeof(index), "forged", 6, "", 0);
-	if (line_table_open(f->object, &t, &e) < 0)
+	if (line_table_open(f->object, NULL, &t, &e) < 0)
 		fail_msg("%s", e.text);
 	assert_string_equal(line_table_debug_path(t), "forged");
 	return t;
@@ -243,7 +243,7 @@ static void refuse_table(uint64_t n_units, const struct unit_range *index, size_
 	struct line_table *t = NULL;
 
 	ANSWER(&f, n_units, index, size, "forged", 6, "", 0);
-	assert_int_equal(line_table_open(f.object, &t, &e), -EIO);
+	assert_int_equal(line_table_open(f.object, NULL, &t, &e), -EIO);
 	assert_non_null(strstr(e.text, "impossible"));
 	forge_end(&f);
 }
@@ -370,7 +370,7 @@ static void ask_everything(struct forged *f)
 	(void)elf_object_function_at(f->object, code + 5, &s);
 	if (cfi_table_read(f->object, MAX_ROWS, &c, &e) == 0)
 		cfi_table_free(&c);
-	if (line_table_open(f->object, &t, &e) < 0)
+	if (line_table_open(f->object, NULL, &t, &e) < 0)
 		return;
 	(void)line_table_at(t, code, &where);
 	(void)line_table_calls(t, code, UINT64_MAX, &where, 1);

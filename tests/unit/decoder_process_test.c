@@ -72,7 +72,7 @@ static void print_lines(FILE *out, const struct elf_object *o)
 	uint32_t nearest = 0;
 	size_t n = 0;
 
-	if (line_table_open(o, &t, &e) < 0)
+	if (line_table_open(o, NULL, &t, &e) < 0)
 		fail_msg("%s", e.text);
 	(void)fprintf(out, "of %s, warning %s\n", line_table_debug_path(t),
 		      line_table_warning(t) ? line_table_warning(t) : "none");
@@ -273,13 +273,13 @@ static void test_time(void **state)
 	if (elf_object_open(path, &o, &e) < 0)
 		fail_msg("%s", e.text);
 	assert_true(elf_object_has_symbols(o)); /* which are not dear */
-	assert_int_equal(line_table_open(o, &t, &e), -EIO);
+	assert_int_equal(line_table_open(o, NULL, &t, &e), -EIO);
 	assert_non_null(strstr(e.text, path));
 	assert_non_null(strstr(e.text, "time"));
 	/* What is known stays, and other objects have their own. */
 	assert_true(elf_object_has_symbols(o));
 	sound = open_self();
-	if (line_table_open(sound, &t, &e) < 0)
+	if (line_table_open(sound, NULL, &t, &e) < 0)
 		fail_msg("%s", e.text);
 	line_table_close(t);
 	elf_object_close(sound);

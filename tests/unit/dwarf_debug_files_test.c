@@ -164,7 +164,7 @@ static void open_at(struct opened *o, const char *dir, const char *prog)
 	assert_int_equal(elf_object_open(path, &o->full, &o->e), 0);
 	(void)snprintf(path, sizeof(path), "%s/%s/%s", top, dir, prog);
 	assert_int_equal(elf_object_open(path, &o->object, &o->e), 0);
-	o->r = line_table_open_with(o->object, &o->options, &o->lines, &o->e);
+	o->r = line_table_open(o->object, &o->options, &o->lines, &o->e);
 }
 
 static void close_all(struct opened *o)

@@ -68,7 +68,7 @@ static int setup(void **state)
 
 	assert_non_null(f);
 	assert_int_equal(elf_object_open("/proc/self/exe", &f->object, &e), 0);
-	assert_int_equal(line_table_open(f->object, &f->lines, &e), 0);
+	assert_int_equal(line_table_open(f->object, NULL, &f->lines, &e), 0);
 	*state = f;
 	return 0;
 }
@@ -159,7 +159,7 @@ static void test_large_trees_wait(void **state)
 	struct line_table *t = NULL;
 	size_t n;
 
-	assert_int_equal(line_table_open(f->object, &t, NULL), 0);
+	assert_int_equal(line_table_open(f->object, NULL, &t, NULL), 0);
 	for (uint64_t at = s.addr; at < s.addr + s.size; at++)
 		assert_int_equal(line_table_calls(t, at, 100, calls, 4), 0);
 	assert_int_equal(line_table_inlined(t, s.addr, s.addr + s.size, &all, &n), 0);
@@ -331,7 +331,7 @@ static void test_no_debug_information(void **state)
 	h->e_shstrndx = 0;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	assert_int_equal(elf_object_open(path, &o, &e), 0);
-	assert_int_equal(line_table_open(o, &t, &e), -ENODATA);
+	assert_int_equal(line_table_open(o, NULL, &t, &e), -ENODATA);
 	assert_null(t);
 	assert_non_null(strstr(e.text, "no line information; build with -g"));
 	assert_non_null(strstr(e.text, path));

@@ -285,7 +285,7 @@ static void finds_loops(void **state)
 	looped(3, &sum);
 	assert_int_equal(sum, 3);
 	assert_int_equal(elf_object_find_function(self, "looped", &s), 0);
-	assert_int_equal(line_table_open(self, &t, NULL), 0);
+	assert_int_equal(line_table_open(self, NULL, &t, NULL), 0);
 	assert_int_equal(code_each_loop(self, t, &s, see_loop, &x), 0);
 	assert_int_equal(x.n, 1);
 	/* Not the for statement: that is passed before the loop as well. */

@@ -100,7 +100,7 @@ static void look(struct files *f, bool *ret_found, bool *ret_opened)
 	start();
 	if (elf_object_open(f->program, &o, &e) < 0)
 		fail_msg("%s", e.text);
-	*ret_found = line_table_open_with(o, &options, &t, &e) == 0;
+	*ret_found = line_table_open(o, &options, &t, &e) == 0;
 	line_table_close(t);
 	elf_object_close(o);
 	decoder_stop();
@@ -223,7 +223,7 @@ static void test_debug_link_without_decoders(void **state)
 	assert_int_equal(chown(f.debug, 65534, 65534), 0);
 	assert_int_equal(elf_object_open(f.program, &o, &e), 0);
 	(void)snprintf(path, sizeof(path), "/usr/..%s", f.debug);
-	assert_int_equal(line_table_open(o, &t, &e), -ENODATA);
+	assert_int_equal(line_table_open(o, NULL, &t, &e), -ENODATA);
 	assert_true(strstr(e.text, f.debug) && strstr(e.text, "chown") &&
 		    strstr(e.text, "--debug-dir"));
 	assert_int_equal(debug_open_named(o, NULL, f.debug), -EKEYREJECTED);

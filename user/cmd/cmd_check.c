@@ -190,7 +190,7 @@ static int probe_program(const char *path, const char *interpreter,
 		(void)snprintf(ret[1].remedy, sizeof(ret[1].remedy),
 			       "link without -s, do not strip");
 	}
-	if (line_table_open_with(o, options, &lines, &no_lines) < 0) {
+	if (line_table_open(o, options, &lines, &no_lines) < 0) {
 		ret[2].state = FEATURE_MISSING;
 		(void)snprintf(ret[2].detail, sizeof(ret[2].detail), "%.200s", no_lines.text);
 		(void)snprintf(ret[2].remedy, sizeof(ret[2].remedy),

@@ -163,8 +163,7 @@ struct line_table *code_object_lines(struct code_object *o, struct error *e)
 	const struct elf_object *elf = code_object_elf(o, e);
 	struct error why = {0};
 
-	if (elf && !o->lines_tried &&
-	    line_table_open_with(elf, o->line_options, &o->lines, &why) < 0) {
+	if (elf && !o->lines_tried && line_table_open(elf, o->line_options, &o->lines, &why) < 0) {
 		name_file(&why, elf_object_path(elf), o->entry.path);
 		free(o->why_no_lines);
 		o->why_no_lines = xstrdup(why.text);
@@ -305,7 +304,7 @@ const struct elf_object *code_map_strict(struct code_map *m, size_t i,
 		return elf ? o->strict : NULL;
 	if (elf_object_open_strictly(elf, &o->strict, e) < 0)
 		return NULL;
-	(void)line_table_open_with(o->strict, o->line_options, &o->strict_lines, NULL);
+	(void)line_table_open(o->strict, o->line_options, &o->strict_lines, NULL);
 	*ret_lines = o->strict_lines;
 	return o->strict;
 }

@@ -183,7 +183,7 @@ static int take_options(const char *words, size_t n, struct debug_options *ret)
 static int serve_lines(struct server *s, struct answer *a, struct error *e)
 {
 	struct line_table *t;
-	int r = line_table_open_with(s->object, &s->line_options, &s->lines, e);
+	int r = line_table_open(s->object, &s->line_options, &s->lines, e);
 
 	if (r < 0)
 		return r;

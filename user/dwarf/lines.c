@@ -97,8 +97,8 @@ static const struct line_readers here = {
 	.statements = line_statements_here,
 };
 
-int line_table_open_with(const struct elf_object *o, const struct debug_options *options,
-			 struct line_table **ret, struct error *e)
+int line_table_open(const struct elf_object *o, const struct debug_options *options,
+		    struct line_table **ret, struct error *e)
 {
 	struct line_table *t = calloc(1, sizeof(*t));
 	int r;
@@ -116,11 +116,6 @@ int line_table_open_with(const struct elf_object *o, const struct debug_options 
 	}
 	*ret = t;
 	return 0;
-}
-
-int line_table_open(const struct elf_object *o, struct line_table **ret, struct error *e)
-{
-	return line_table_open_with(o, NULL, ret, e);
 }
 
 void line_table_close(struct line_table *t)

@@ -35,9 +35,8 @@ char *debug_options_rename(const struct debug_options *o, const char *name);
  * debug file of its build has line information (@e says how to build with it, or what was wrong
  * with the debug file); -ENOEXEC, -ENOTSUP where the object's own is damaged or compressed in a way
  * that cannot be read. */
-int line_table_open_with(const struct elf_object *o, const struct debug_options *options,
-			 struct line_table **ret, struct error *e);
-int line_table_open(const struct elf_object *o, struct line_table **ret, struct error *e);
+int line_table_open(const struct elf_object *o, const struct debug_options *options,
+		    struct line_table **ret, struct error *e);
 void line_table_close(struct line_table *t); /* NULL is allowed */
 
 /* What was wrong so far with a debug file that could be done without: the first such thing, as one

@@ -96,7 +96,7 @@ struct line_table {
 /* Who reads line tables (elf/readers.h). Each is asked once about a unit. */
 struct line_readers {
 	/* Finds the units and what they cover, and t->debug_path. Errors as of
-	 * line_table_open_with. */
+	 * line_table_open. */
 	int (*open)(struct line_table *t, struct error *e);
 	/* Fill in what the unit has of that kind. False: it is damaged, and t->warning says so. */
 	bool (*files)(struct line_table *t, struct line_unit *u);

@@ -181,7 +181,7 @@ struct line_table *places_lines(struct places *p)
 {
 	if (!p->lines_tried && p->object) {
 		p->lines_tried = true;
-		if (line_table_open(p->object, &p->lines, NULL) < 0)
+		if (line_table_open(p->object, NULL, &p->lines, NULL) < 0)
 			p->lines = NULL;
 	}
 	return p->lines;

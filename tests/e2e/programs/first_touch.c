@@ -54,7 +54,7 @@ int main(int argc, char **argv)
 		return 2;
 	a.prefix = argv[2];
 	from = clock_monotonic_ns();
-	if (elf_object_open(argv[1], &o, &e) < 0 || line_table_open(o, &t, &e) < 0) {
+	if (elf_object_open(argv[1], &o, &e) < 0 || line_table_open(o, NULL, &t, &e) < 0) {
 		(void)fprintf(stderr, "%s\n", e.text);
 		return 1;
 	}
