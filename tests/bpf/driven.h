@@ -142,7 +142,7 @@ static inline void driven_fork(struct driven *d, void (*body)(void))
 	(void)close(go[0]);
 	d->go = go[1];
 	if (session_attach(d->session, d->pid, &e) < 0 ||
-	    code_map_refresh(d->code, d->pid, &changed, &e) < 0 ||
+	    code_map_refresh(d->code, 0, d->pid, &changed, &e) < 0 ||
 	    session_set_code(d->session, d->code, &e) < 0)
 		fail_msg("%s", e.text);
 }

@@ -94,7 +94,7 @@ static void start(struct driven *d, enum abi_payer payer)
 	add_latency(d, 2, "lat_job_begin", "lat_job_end", 2, 1);
 	add_latency(d, 4, "lat_hot_begin", "lat_hot_end", 0, 0);
 	add_latency(d, 6, "lat_cold_begin", "lat_cold_end", 0, 0);
-	if (code_map_refresh(d->code, d->pid, &changed, &e) < 0 ||
+	if (code_map_refresh(d->code, 0, d->pid, &changed, &e) < 0 ||
 	    session_set_code(d->session, d->code, &e) < 0)
 		fail_msg("%s", e.text);
 	assert_int_equal(points_count(session_points(d->session)), 4);

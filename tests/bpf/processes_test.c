@@ -212,7 +212,8 @@ static void one_process_is_no_family(void **state)
 	REQUIRE_BPF();
 	open_session(false);
 	pid = start_family(&go);
-	if (session_attach(session, pid, &e) < 0 || code_map_refresh(code, pid, &changed, &e) < 0 ||
+	if (session_attach(session, pid, &e) < 0 ||
+	    code_map_refresh(code, 0, pid, &changed, &e) < 0 ||
 	    session_set_code(session, code, &e) < 0)
 		fail_msg("%s", e.text);
 	assert_int_equal(write(go, "g", 1), 1);

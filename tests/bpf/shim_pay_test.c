@@ -137,7 +137,7 @@ static void a_debt_is_slept_off_once(void **state)
 		child(go[0]);
 	}
 	(void)close(go[0]);
-	if (session_attach(s, pid, &e) < 0 || code_map_refresh(code, pid, &changed, &e) < 0 ||
+	if (session_attach(s, pid, &e) < 0 || code_map_refresh(code, 0, pid, &changed, &e) < 0 ||
 	    session_set_code(s, code, &e) < 0)
 		fail_msg("%s", e.text);
 	s->skel->bss->control.signals_ok = 1;

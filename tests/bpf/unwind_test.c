@@ -210,7 +210,7 @@ static void attributes(void (*work)(void), const char *function)
 		child(work, go[0]);
 	}
 	(void)close(go[0]);
-	if (session_attach(s, pid, &e) < 0 || code_map_refresh(code, pid, &changed, &e) < 0 ||
+	if (session_attach(s, pid, &e) < 0 || code_map_refresh(code, 0, pid, &changed, &e) < 0 ||
 	    session_set_code(s, code, &e) < 0)
 		fail_msg("%s", e.text);
 	assert_true(changed);
@@ -219,7 +219,7 @@ static void attributes(void (*work)(void), const char *function)
 	for (int i = 0; i < 10; i++) {
 		(void)usleep(SETTLE_NS / 10 / 1000);
 		(void)named(s, function, &all);
-		if (code_map_refresh(code, pid, &changed, &e) < 0 ||
+		if (code_map_refresh(code, 0, pid, &changed, &e) < 0 ||
 		    (changed && session_set_code(s, code, &e) < 0))
 			fail_msg("%s", e.text);
 	}
@@ -272,7 +272,7 @@ static void test_large_library(void **state)
 	}
 	assert_int_equal(code_map_open("/proc/self/exe", &scope, &code, NULL), 0);
 	from_ns = clock_monotonic_ns();
-	assert_int_equal(code_map_refresh(code, getpid(), &changed, NULL), 0);
+	assert_int_equal(code_map_refresh(code, 0, getpid(), &changed, NULL), 0);
 	from_ns = clock_monotonic_ns() - from_ns;
 	print_message("its table and all others: %llu ms\n",
 		      (unsigned long long)(from_ns / NSEC_PER_MSEC));

@@ -23,9 +23,9 @@ static inline struct code_map *open_map(const struct code_scope *scope)
 
 	if (code_map_open("/proc/self/exe", scope, &m, &e) < 0)
 		fail_msg("%s", e.text);
-	assert_int_equal(code_map_refresh(m, getpid(), &changed, &e), 0);
+	assert_int_equal(code_map_refresh(m, 0, getpid(), &changed, &e), 0);
 	assert_true(changed);
-	assert_int_equal(code_map_refresh(m, getpid(), &changed, &e), 0);
+	assert_int_equal(code_map_refresh(m, 0, getpid(), &changed, &e), 0);
 	assert_false(changed);
 	return m;
 }

@@ -57,13 +57,13 @@ static void test_spaces(void **state)
 	assert_true(code_map_same_space(m, 0, pid));
 	assert_int_equal(code_map_add_space(m, &space), 0);
 	assert_false(code_map_same_space(m, space, pid)); /* nothing is known of it */
-	assert_int_equal(code_map_refresh_space(m, space, pid, &changed, NULL), 0);
+	assert_int_equal(code_map_refresh(m, space, pid, &changed, NULL), 0);
 	assert_true(changed && m->spaces[space].n == m->spaces[0].n);
 	assert_true(code_map_same_space(m, space, pid));
 	assert_int_equal(write(go[1], "g", 1), 1);
 	assert_int_equal(read(done[0], &c, 1), 1);
 	assert_false(code_map_same_space(m, space, pid));
-	assert_int_equal(code_map_refresh_space(m, space, pid, &changed, NULL), 0);
+	assert_int_equal(code_map_refresh(m, space, pid, &changed, NULL), 0);
 	assert_true(changed && m->spaces[space].n > m->spaces[0].n);
 	/* It runs the executable that is there already. */
 	objects = code_map_count(m);
@@ -162,7 +162,7 @@ static void test_main_seen_late(void **state)
 	pid = execute(path, NULL);
 	assert_int_equal(code_map_add_space(m, &space), 0);
 	objects = code_map_count(m);
-	assert_int_equal(code_map_refresh_space(m, space, pid, &changed, NULL), 0);
+	assert_int_equal(code_map_refresh(m, space, pid, &changed, NULL), 0);
 	assert_true(code_map_count(m) > objects);
 	o = m->objects[objects];
 	assert_string_equal(o->entry.path, path);
@@ -192,7 +192,7 @@ static bool is_placed(struct code_map *m, pid_t pid, const char *path)
 	size_t space;
 
 	assert_int_equal(code_map_add_space(m, &space), 0);
-	assert_int_equal(code_map_refresh_space(m, space, pid, &changed, NULL), 0);
+	assert_int_equal(code_map_refresh(m, space, pid, &changed, NULL), 0);
 	for (size_t i = 0; i < m->spaces[space].n; i++) {
 		const struct code_mapping *k = &m->spaces[space].mappings[i];
 
@@ -229,7 +229,7 @@ static void test_main_named_by_a_user(void **state)
 	others = execute(path, NULL);
 	(void)snprintf(link, sizeof(link), "/proc/%d/exe", (int)users);
 	assert_int_equal(code_map_open(link, &(struct code_scope){.lenient = true}, &m, NULL), 0);
-	assert_int_equal(code_map_refresh(m, users, &changed, NULL), 0);
+	assert_int_equal(code_map_refresh(m, 0, users, &changed, NULL), 0);
 	assert_true(is_placed(m, others, path));
 	assert_string_equal(code_map_path(m, 0), path);
 	end(users);
@@ -416,14 +416,14 @@ static void test_same_numbers(void **state)
 	assert_int_equal(code_map_add_main(m, pid, NULL), 0);
 	assert_true(is_placed(m, pid, path));
 	assert_int_equal(code_map_add_space(m, &space), 0);
-	assert_int_equal(code_map_refresh_space(m, space, pid, &changed, NULL), 0);
+	assert_int_equal(code_map_refresh(m, space, pid, &changed, NULL), 0);
 	at = find(m, path);
 	n = m->n_objects;
 	theirs = m->objects[at];
 	assert_true(theirs->elf && theirs->life.device);
 	theirs->life.device++; /* as if it were the other one */
 	/* What is known of the mapping was the other's. */
-	assert_int_equal(code_map_refresh_space(m, space, pid, &changed, NULL), 0);
+	assert_int_equal(code_map_refresh(m, space, pid, &changed, NULL), 0);
 	assert_true(changed);
 	assert_int_equal(m->n_objects, n + 1);
 	for (int i = 0; i < 2; i++) {
@@ -523,7 +523,7 @@ static void test_unmapped_namesake(void **state)
 	assert_non_null(o);
 	o->is_main = true;
 	assert_int_equal(code_map_add_space(m, &space), 0);
-	assert_int_equal(code_map_refresh_space(m, space, getpid(), &changed, NULL), 0);
+	assert_int_equal(code_map_refresh(m, space, getpid(), &changed, NULL), 0);
 	for (size_t i = 0; i < m->spaces[space].n; i++)
 		assert_int_not_equal(m->spaces[space].mappings[i].object, at);
 	assert_false(o->mapped);

@@ -132,7 +132,7 @@ static void test_lines(void **state)
 	assert_int_equal(code_map_intervals(m, "nowhere.c:1", some, 8, &n), -ENOENT);
 	assert_int_equal(code_map_intervals(m, "nowhere", some, 8, &n), -ENOENT);
 	assert_int_equal(code_map_name(m, 1, &line, NULL), -ENOENT);
-	assert_non_null(code_map_main_lines(m));
+	assert_non_null(code_map_lines(m, 0, NULL));
 	assert_int_equal(code_map_without_names(m, &line, &by_function), 0);
 	code_map_close(m);
 }
@@ -257,13 +257,13 @@ static void test_system_function(void **state)
 
 		assert_true(in_scope(m, function));
 		assert_int_equal(code_map_name(m, code_of(m, work()), &name, NULL), 0);
-		assert_int_equal(code_map_refresh(m, getpid(), &changed, NULL), 0);
+		assert_int_equal(code_map_refresh(m, 0, getpid(), &changed, NULL), 0);
 		assert_int_equal(changed, !functions);
 		assert_int_equal(in_scope(m, function), functions);
 		assert_int_equal(code_map_name(m, code_of(m, function) + 4, &name, NULL), -ENOENT);
-		assert_int_equal(code_map_refresh(m, getpid(), &changed, NULL), 0);
+		assert_int_equal(code_map_refresh(m, 0, getpid(), &changed, NULL), 0);
 		assert_int_equal(changed, functions);
-		assert_int_equal(code_map_refresh(m, getpid(), &changed, NULL), 0);
+		assert_int_equal(code_map_refresh(m, 0, getpid(), &changed, NULL), 0);
 		assert_false(changed);
 		assert_false(in_scope(m, function));
 		assert_true(in_scope(m, work()));
@@ -306,7 +306,7 @@ static void test_system_inlined(void **state)
 		const char *line;
 		bool named = code_map_name(m, code_at(m, at + bias), &line, NULL) == 0;
 
-		assert_int_equal(line_table_at(code_map_main_lines(m), at, &where), 0);
+		assert_int_equal(line_table_at(code_map_lines(m, 0, NULL), at, &where), 0);
 		assert_true(named);
 		assert_null(strstr(line, "cozbpf_test.h"));
 		assert_true(in_line(m, line, at + bias));
@@ -319,7 +319,7 @@ static void test_system_inlined(void **state)
 	assert_true(inlined > 4);
 	assert_false(in_line(m, call, (uintptr_t)code_map_test_caller));
 	assert_int_equal(code_map_intervals(m, wanted + 1, &whole, 1, &n), 0);
-	assert_int_equal(code_map_refresh(m, getpid(), &changed, NULL), 0);
+	assert_int_equal(code_map_refresh(m, 0, getpid(), &changed, NULL), 0);
 	for (uint64_t at = 0; at < s.size; at++)
 		assert_true(in_scope(m, (const char *)(uintptr_t)code_map_test_caller + at));
 	code_map_close(m);
@@ -344,7 +344,7 @@ static void test_own_code_inlined(void **state)
 			assert_true(in_line(m, line, own));
 		}
 	assert_true(own);
-	assert_int_equal(code_map_refresh(m, getpid(), &changed, NULL), 0);
+	assert_int_equal(code_map_refresh(m, 0, getpid(), &changed, NULL), 0);
 	assert_true(changed && in_scope(m, (const void *)(uintptr_t)own));
 	assert_false(in_scope(m, (const void *)(uintptr_t)start) ||
 		     in_scope(m, (const void *)(uintptr_t)(start + s.size - 1)));

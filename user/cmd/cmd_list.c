@@ -137,7 +137,7 @@ static int list(const struct list_options *o, bool functions, bool points, const
 		decoder_stop();
 		return log_error("list: %s", e.text);
 	}
-	if (pid && code_map_refresh(l.code, pid, &changed, &e) < 0)
+	if (pid && code_map_refresh(l.code, 0, pid, &changed, &e) < 0)
 		r = log_error("list: %s", e.text);
 	else
 		r = o->rates ? list_rates(&l, pid) : points ? list_points(&l) : list_names(&l, pid);

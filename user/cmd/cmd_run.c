@@ -262,7 +262,7 @@ static int start(struct run *r, struct error *e)
 	}
 	/* A program that is over already has no mappings left to read: its run is empty, not
 	 * failed. */
-	if (code_map_refresh(r->code, target_pid(r->target), &changed, NULL) < 0)
+	if (code_map_refresh(r->code, 0, target_pid(r->target), &changed, NULL) < 0)
 		return 0;
 	run_refresh_points(r, true);
 	return session_set_code(r->session, r->code, e);

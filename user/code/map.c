@@ -151,11 +151,6 @@ const struct elf_object *code_map_main(const struct code_map *m)
 	return m->objects[0]->elf;
 }
 
-struct line_table *code_map_main_lines(struct code_map *m)
-{
-	return code_object_lines(m->objects[0], NULL);
-}
-
 size_t code_map_learned(const struct code_map *m)
 {
 	return m->n_learned;

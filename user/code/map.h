@@ -43,14 +43,12 @@ struct code_scope {
 int code_map_open(const char *main_path, const struct code_scope *scope, struct code_map **ret,
 		  struct error *e);
 void code_map_close(struct code_map *m); /* NULL is allowed */
-/* Re-reads /proc/PID/maps: the first call (after exec) fixes addresses; later calls find new
- * libraries. Makes the unwinding tables of what is new, and takes code that naming has found to be
- * out of scope out of them. *ret_changed: the executable mappings or the tables are not what they
- * were. */
-int code_map_refresh(struct code_map *m, pid_t pid, bool *ret_changed, struct error *e);
-/* The same of another address space than the first one, which exists from the beginning. */
-int code_map_refresh_space(struct code_map *m, size_t space, pid_t pid, bool *ret_changed,
-			   struct error *e);
+/* Re-reads /proc/PID/maps for @space; the first space, 0, exists from the beginning. The first call
+ * (after exec) fixes addresses; later calls find new libraries. Makes the unwinding tables of what
+ * is new, and takes code that naming has found to be out of scope out of them. *ret_changed: the
+ * executable mappings or the tables are not what they were. */
+int code_map_refresh(struct code_map *m, size_t space, pid_t pid, bool *ret_changed,
+		     struct error *e);
 /* An address space in which nothing is mapped yet; -E2BIG: there are ABI_MAX_SPACES already. */
 int code_map_add_space(struct code_map *m, size_t *ret);
 /* Not the first one. Its number is given to another one later. */
@@ -98,8 +96,6 @@ bool code_map_place(const struct code_map *m, size_t i, struct addr_range range,
 bool code_map_by_function(struct code_map *m);
 /* The main executable. */
 const struct elf_object *code_map_main(const struct code_map *m);
-/* Its line table, or NULL if it has no debug information. */
-struct line_table *code_map_main_lines(struct code_map *m);
 /* Objects mapped by the process by path, for point lookups "BINARY:FUNCTION": main executable and
  * libraries by base name or path. Opens lazily; owned by the map. -ENOENT. Before the first refresh
  * only the main executable and files that exist are found. */

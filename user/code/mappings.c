@@ -215,13 +215,8 @@ void code_map_cut(struct code_map *m, bool *ret_changed)
 		code_rows_cut(m->objects[i], ret_changed);
 }
 
-int code_map_refresh(struct code_map *m, pid_t pid, bool *ret_changed, struct error *e)
-{
-	return code_map_refresh_space(m, 0, pid, ret_changed, e);
-}
-
-int code_map_refresh_space(struct code_map *m, size_t space, pid_t pid, bool *ret_changed,
-			   struct error *e)
+int code_map_refresh(struct code_map *m, size_t space, pid_t pid, bool *ret_changed,
+		     struct error *e)
 {
 	struct map_list list = {0};
 	int r = map_list_read(pid, &list, e);

@@ -190,7 +190,7 @@ static void look_for_code(struct loop *l, uint64_t now)
 	l->maps_ns = now + l->maps_wait_ns;
 	if (l->maps_wait_ns < MAPS_EVERY_NS && !l->maps_wanted)
 		l->maps_wait_ns *= 2;
-	if (code_map_refresh(r->code, target_pid(r->target), &changed, NULL) == 0 && changed) {
+	if (code_map_refresh(r->code, 0, target_pid(r->target), &changed, NULL) == 0 && changed) {
 		run_refresh_points(r, false);
 		(void)session_set_code(r->session, r->code, NULL);
 	}

@@ -271,7 +271,7 @@ static int open_code(struct run *r, struct error *e)
 	err = code_map_open(r->path, &scope, &r->code, e);
 	if (err < 0 || !scope.lenient || r->options.kind != RUN_LAUNCH)
 		return err;
-	r->wrapper = !code_map_main_lines(r->code);
+	r->wrapper = !code_map_lines(r->code, 0, NULL);
 	if (r->wrapper)
 		return 0;
 	code_map_close(r->code);
@@ -318,7 +318,7 @@ static int check_target(const struct run *r, uint64_t function, bool by_line, st
 static int check_sampled_as(const struct run *r, const struct point_spec *p, uint64_t addr,
 			    struct error *e)
 {
-	struct line_table *lines = code_map_main_lines(r->code);
+	struct line_table *lines = code_map_lines(r->code, 0, NULL);
 	_cleanup_free_ struct addr_range *ranges = NULL;
 	struct line_location as;
 	size_t n;
@@ -338,7 +338,7 @@ static int check_sampled_as(const struct run *r, const struct point_spec *p, uin
  * loaded. */
 static int check_fixed_line(struct run *r, struct error *e)
 {
-	struct line_table *lines = code_map_main_lines(r->code);
+	struct line_table *lines = code_map_lines(r->code, 0, NULL);
 
 	const char *written = r->options.fixed_line, *colon;
 	struct point_spec p = {.kind = POINT_FILE_LINE};

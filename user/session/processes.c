@@ -283,7 +283,7 @@ int session_look(struct session *s, pid_t pid, struct error *e)
 				    ABI_MAX_SPACES);
 		}
 	}
-	r = code_map_refresh_space(s->points.code, space, pid, &changed, e);
+	r = code_map_refresh(s->points.code, space, pid, &changed, e);
 	if (r == 0)
 		r = unwind_set(s, space, e);
 	if (r < 0) {
