@@ -10,6 +10,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/open_file.h"
+#include "base/write_all.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -385,14 +386,9 @@ int elf_object_open_image(const char *name, const void *image, size_t size, stru
 
 	if (fd < 0)
 		return fail(e, errno, "%s: cannot keep a copy of it: %s", name, strerror(errno));
-	for (size_t done = 0; done < size;) {
-		ssize_t n = pwrite(fd, (const char *)image + done, size - done, (off_t)done);
-
-		if (n <= 0)
-			return fail(e, n < 0 ? errno : EIO, "%s: cannot keep a copy of it: %s",
-				    name, strerror(n < 0 ? errno : EIO));
-		done += (size_t)n;
-	}
+	r = write_all(fd, image, size);
+	if (r < 0)
+		return fail(e, -r, "%s: cannot keep a copy of it: %s", name, strerror(-r));
 	r = elf_object_open_fd(TAKE_FD(fd), name, ret, e);
 	if (r == 0) {
 		(*ret)->readers = &elf_readers_here;

@@ -238,8 +238,11 @@ static int by_rank(const void *a, const void *b)
 int inject_threads(pid_t pid, int signo, struct inject_thread **ret, size_t *ret_n)
 {
 	struct threads t = {.pid = pid, .signo = signo};
-	int r = process_each_thread(pid, add_thread, &t);
+	char path[64];
+	int r;
 
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	r = proc_each_number(path, add_thread, &t);
 	if (r < 0 || !t.n) {
 		free(t.all);
 		return r == -ENOENT || r == 0 ? -ESRCH : r;

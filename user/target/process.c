@@ -383,14 +383,6 @@ int process_each(int (*cb)(pid_t pid, void *arg), void *arg)
 	return proc_each_number("/proc", cb, arg);
 }
 
-int process_each_thread(pid_t pid, int (*cb)(pid_t tid, void *arg), void *arg)
-{
-	char path[64];
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	return proc_each_number(path, cb, arg);
-}
-
 /* The kernel does not let go of everybody who is killed: one that waits for memory of a file system
  * that a program is, it keeps as long as that program likes. Such a child is left alone. */
 void process_reap_soon(pid_t pid)

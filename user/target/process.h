@@ -73,8 +73,6 @@ const char *process_file_path(const char *path, const char *link);
 bool process_path_matches(const char *glob, const char *path);
 /* Calls @cb for every process of /proc until it returns non-zero, which is then returned. */
 int process_each(int (*cb)(pid_t pid, void *arg), void *arg);
-/* The same for the threads of @pid, by their ids. -errno: it cannot be asked for them. */
-int process_each_thread(pid_t pid, int (*cb)(pid_t tid, void *arg), void *arg);
 /* Reaps a child that was killed, or has nothing left to do: within a second, or not at all. */
 void process_reap_soon(pid_t pid);
 /* Where the kernel has mapped its vDSO in the process; 0: it has none, or cannot be read. */

@@ -2,8 +2,8 @@
 #include "target/quota.h"
 
 #include "base/cleanup.h"
+#include "target/process.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -146,13 +146,6 @@ static double cpus_of(const char *path, int version)
 		       : 0;
 }
 
-static uint64_t number_behind(const char *text, const char *word)
-{
-	const char *at = strstr(text, word);
-
-	return at ? strtoull(at + strlen(word), NULL, 10) : 0;
-}
-
 /* What has come since the last time. */
 static void read_group(struct group *g, uint64_t *periods, uint64_t *used_up)
 {
@@ -163,8 +156,8 @@ static void read_group(struct group *g, uint64_t *periods, uint64_t *used_up)
 	if (n <= 0) /* the group was removed */
 		return;
 	text[n] = '\0';
-	g->periods = number_behind(text, "nr_periods ");
-	g->used_up = number_behind(text, "nr_throttled ");
+	g->periods = process_field(text, "nr_periods ", 10);
+	g->used_up = process_field(text, "nr_throttled ", 10);
 	*periods += g->periods > before_periods ? g->periods - before_periods : 0;
 	*used_up += g->used_up > before_used_up ? g->used_up - before_used_up : 0;
 }
