@@ -452,18 +452,18 @@ static void test_same_numbers(void **state)
 	/* One that was named and is not mapped yet has other numbers, and is found all the same. */
 	named = m->objects[n]->entry;
 	m->objects[n]->mapped = false;
-	m->objects[n]->entry.dev_minor++;
+	m->objects[n]->entry.device++;
 	assert_int_equal(code_map_tell_apart(m, at, &named, pid), n);
 	assert_true(m->objects[n]->mapped);
-	assert_int_equal(m->objects[n]->entry.dev_minor, named.dev_minor);
+	assert_int_equal(m->objects[n]->entry.device, named.device);
 	/* What a user names has stat's numbers. */
 	named = m->objects[n]->entry;
 	named.start = named.end = 0;
 	assert_int_equal(code_map_find_object(m, &named, 0), n);
 	theirs->life.device--;
 	m->objects[n]->life.device++;
-	m->objects[n]->entry.dev_minor++;
-	theirs->entry.dev_minor++;
+	m->objects[n]->entry.device++;
+	theirs->entry.device++;
 	assert_int_equal(code_map_find_object(m, &named, 0), at);
 	end(pid);
 	(void)unlink(path);
@@ -511,7 +511,7 @@ static void test_ends_when_looked_at(void **state)
 static void test_unmapped_namesake(void **state)
 {
 	char own[PATH_MAX] = "";
-	struct map_entry p = {.path = own, .dev_major = 1, .inode = 5};
+	struct map_entry p = {.path = own, .device = 1, .inode = 5};
 	struct code_map *m = open_map(&(struct code_scope){.lenient = true});
 	struct code_object *o;
 	size_t at = m->n_objects, space;
@@ -542,7 +542,7 @@ static void test_objects(void **state)
 	(void)state;
 	at = code_map_find_object(m, &p, 1);
 	assert_int_equal(code_map_find_object(m, &p, 2), at);
-	p.dev_minor = 1;
+	p.device = 1;
 	assert_int_equal(code_map_find_object(m, &p, 2), at + 1);
 	while (m->n_objects < CODE_MAX_OBJECTS) {
 		p.inode++;

@@ -41,8 +41,7 @@ static void reads_fields(void **state)
 	assert_int_equal(l.entries[0].end, 0x452000);
 	assert_int_equal(l.entries[0].offset, 0x1000);
 	assert_int_equal(l.entries[0].inode, 173521);
-	assert_int_equal(l.entries[0].dev_major, 0xfe);
-	assert_int_equal(l.entries[0].dev_minor, 0x0a);
+	assert_int_equal(l.entries[0].device, makedev(0xfe, 0x0a));
 	assert_string_equal(l.entries[0].path, "/usr/bin/dbus daemon");
 	assert_string_equal(l.entries[1].path, "/tmp/a\nb");
 	assert_ptr_equal(map_list_find(&l, 0x400000), &l.entries[0]);
@@ -236,7 +235,7 @@ static void replaced_file(void **state)
 		/* On some file systems stat has another device: on those that have none of their
 		 * own. */
 		moved = *m;
-		moved.dev_minor++;
+		moved.device++;
 		free(path);
 		path = NULL;
 		assert_int_equal(map_entry_open_path(getpid(), &moved, &path, &e),
@@ -244,7 +243,7 @@ static void replaced_file(void **state)
 	}
 	/* So it is with another name. */
 	moved = *m;
-	moved.dev_minor++;
+	moved.device++;
 	moved.path = elsewhere;
 	free(path);
 	path = NULL;
@@ -266,8 +265,7 @@ static void replaced_file(void **state)
 	fresh = open(name, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0644);
 	assert_int_equal(fstat(fresh, &opened), 0);
 	moved.inode = opened.st_ino;
-	moved.dev_major = major(opened.st_dev);
-	moved.dev_minor = minor(opened.st_dev);
+	moved.device = opened.st_dev;
 	assert_int_equal(open_path_by_name(&moved, &path, &e), 0);
 	assert_non_null(strstr(path, "/root/tmp/"));
 	(void)unlink(name);

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 
 /* Its inode has been given to another file. */
 static bool is_over(const struct code_object *o)
@@ -22,8 +21,7 @@ static bool is_over(const struct code_object *o)
 
 static bool has_numbers(const struct code_object *o, const struct map_entry *p)
 {
-	return o->entry.inode == p->inode && o->entry.dev_major == p->dev_major &&
-	       o->entry.dev_minor == p->dev_minor;
+	return o->entry.inode == p->inode && o->entry.device == p->device;
 }
 
 /* What is open keeps its inode. */
@@ -50,8 +48,7 @@ static bool is_its_file(const struct code_object *o, const struct statx *x)
 static bool shares_numbers(const struct code_object *o)
 {
 	return o->life.device &&
-	       (o->life.device != makedev(o->entry.dev_major, o->entry.dev_minor) ||
-		o->life.inode != o->entry.inode);
+	       (o->life.device != o->entry.device || o->life.inode != o->entry.inode);
 }
 
 bool code_object_is_at(const struct code_object *o, const struct map_entry *p, pid_t pid)
@@ -104,8 +101,7 @@ static bool executes(pid_t pid, const struct code_object *o)
 	struct statx x;
 
 	proc_path(link, pid, "exe");
-	return pid && file_look_at(link, &x) == 0 && x.stx_ino == o->entry.inode &&
-	       x.stx_dev_major == o->entry.dev_major && x.stx_dev_minor == o->entry.dev_minor;
+	return pid && file_look_at(link, &x) == 0 && map_entry_is_file(&o->entry, &x, NULL);
 }
 
 /* Is it the object of a file that was named by the user, or is executed and was not mapped yet, or
@@ -129,8 +125,7 @@ static bool has_numbers_of(const struct code_object *o, const struct map_entry *
 {
 	if (p->end || !o->life.device)
 		return has_numbers(o, p);
-	return o->life.inode == p->inode && o->life.device == makedev(p->dev_major, p->dev_minor) &&
-	       !is_over(o);
+	return o->life.inode == p->inode && o->life.device == p->device && !is_over(o);
 }
 
 /* From now on the object is the file of the mapping; another one of its name, in a container say,
@@ -140,8 +135,7 @@ static void map_as(struct code_object *o, const struct map_entry *p)
 	if (o->mapped || !p->end)
 		return;
 	o->entry.inode = p->inode;
-	o->entry.dev_major = p->dev_major;
-	o->entry.dev_minor = p->dev_minor;
+	o->entry.device = p->device;
 	o->mapped = true;
 }
 
@@ -229,9 +223,7 @@ static bool is_at(const struct code_object *o, const char *name)
 		return base;
 	/* By the name alone it may be another one's, in a container say. */
 	if (stat(real, &st) == 0 &&
-	    st.st_ino == (o->life.device ? o->life.inode : o->entry.inode) &&
-	    st.st_dev == (o->life.device ? o->life.device
-					 : makedev(o->entry.dev_major, o->entry.dev_minor)))
+	    has_numbers_of(o, &(struct map_entry){.inode = st.st_ino, .device = st.st_dev}))
 		return true;
 	return !strncmp(o->entry.path, real, (size_t)(base - real)) &&
 	       !strncmp(o->entry.path + (base - real), "/.libs/", 7) &&
@@ -255,7 +247,6 @@ bool code_object_called(const struct code_object *o, const char *name)
 int code_map_object(struct code_map *m, const char *name, const struct elf_object **ret,
 		    struct line_table **ret_lines, struct error *e)
 {
-	struct map_entry entry = {0};
 	struct code_object *o = NULL;
 	const struct elf_object *elf;
 	struct stat st;
@@ -265,16 +256,11 @@ int code_map_object(struct code_map *m, const char *name, const struct elf_objec
 			o = m->objects[i];
 	if (!o && stat(name, &st) == 0 && S_ISREG(st.st_mode)) {
 		_cleanup_free_ char *path = realpath(name, NULL);
+		const struct map_entry entry = {
+			.path = path, .inode = st.st_ino, .device = st.st_dev};
+		size_t i = path ? code_map_find_object(m, &entry, 0) : SIZE_MAX;
 
-		entry.path = path;
-		entry.dev_major = major(st.st_dev);
-		entry.dev_minor = minor(st.st_dev);
-		entry.inode = st.st_ino;
-		if (path) {
-			size_t i = code_map_find_object(m, &entry, 0);
-
-			o = i == SIZE_MAX ? NULL : m->objects[i];
-		}
+		o = i == SIZE_MAX ? NULL : m->objects[i];
 	}
 	if (!o)
 		return fail(e, ENOENT,

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 /* Can libraries be in scope that are not known before the program runs? */
@@ -79,8 +80,7 @@ static void describe(const struct elf_object *elf, char **path, struct map_entry
 	*path = elf_object_real_path(elf);
 	if (elf_object_look_at(elf, &st) < 0)
 		return;
-	ret->dev_major = st.stx_dev_major;
-	ret->dev_minor = st.stx_dev_minor;
+	ret->device = makedev(st.stx_dev_major, st.stx_dev_minor);
 	ret->inode = st.stx_ino;
 	if (*path && st.stx_nlink)
 		ret->path = *path;

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 void code_map_set_kernel(struct code_map *m, const struct code_kernel *k)
@@ -103,8 +104,7 @@ static int find_executable(pid_t pid, const char *link, char *path, struct statx
 	path[n] = '\0';
 	*ret = (struct map_entry){.path = path,
 				  .inode = st->stx_ino,
-				  .dev_major = st->stx_dev_major,
-				  .dev_minor = st->stx_dev_minor};
+				  .device = makedev(st->stx_dev_major, st->stx_dev_minor)};
 	if (map_list_read(pid, list, NULL) < 0)
 		return 0;
 	for (size_t i = 0; i < list->n; i++)

@@ -116,8 +116,7 @@ static enum line_kind parse_line(const char *p, const char *limit, struct map_en
 	if (m->inode == 0 || p == limit || *p != '/' || memchr(p, '\0', (size_t)(limit - p)) ||
 	    major > UINT_MAX || minor > UINT_MAX || m->offset + (m->end - m->start) < m->offset)
 		return LINE_OTHER;
-	m->dev_major = (unsigned int)major;
-	m->dev_minor = (unsigned int)minor;
+	m->device = makedev((unsigned int)major, (unsigned int)minor);
 	*ret_path = p;
 	return perms[2] == 'x' ? LINE_CODE : LINE_FILE;
 }
@@ -272,8 +271,7 @@ const struct map_entry *map_list_find(const struct map_list *l, uint64_t addr)
 
 static bool is_inode(const struct statx *x, const struct map_entry *m)
 {
-	return x->stx_ino == m->inode && x->stx_dev_major == m->dev_major &&
-	       x->stx_dev_minor == m->dev_minor;
+	return x->stx_ino == m->inode && makedev(x->stx_dev_major, x->stx_dev_minor) == m->device;
 }
 
 /* Is it the mapped file's name, perhaps since deleted? */
@@ -391,9 +389,7 @@ int map_entry_open_path(pid_t pid, const struct map_entry *m, char **ret, struct
 		 * is on when it is asked: their own have no major number. Why it cannot be opened,
 		 * who opens it says. */
 		if (fd >= 0 ? file.st.st_ino == m->inode &&
-				      (major(file.st.st_dev) == 0 ||
-				       (major(file.st.st_dev) == m->dev_major &&
-					minor(file.st.st_dev) == m->dev_minor))
+				      (major(file.st.st_dev) == 0 || file.st.st_dev == m->device)
 			    : fd != -ENOENT && fd != -ENOTDIR) {
 			*ret = path;
 			return 0;

@@ -20,7 +20,7 @@ struct map_entry {
 	uint64_t start, end; /* in the process */
 	uint64_t offset;     /* in the file */
 	uint64_t inode;
-	unsigned int dev_major, dev_minor;
+	dev_t device;
 	char *path; /* as the kernel prints it, " (deleted)" cut off; "[vdso]" and anonymous code
 		       are left out */
 };
