@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "base/open_file.h"
 #include "base/proc.h"
-#include "base/search.h"
 #include "sandbox/opener.h"
 #include "target/process.h"
 
@@ -190,63 +189,46 @@ static int add_line(struct reader *r, const char *line, size_t size)
 	return 0;
 }
 
-/* Takes the list out of @r; @r itself is over. */
-static int finish(struct reader *r, int err, struct map_list *ret)
+int map_list_parse(FILE *f, struct map_list *ret)
 {
-	free(r->near.path);
-	if (err < 0)
-		map_list_free(&r->list);
-	else
-		*ret = r->list;
-	return err;
-}
-
-int map_list_parse(const char *text, size_t size, struct map_list *ret)
-{
-	struct reader r = {0};
-	int err = 0;
-
-	while (err == 0 && size > 0) {
-		const char *eol = memchr(text, '\n', size);
-		size_t n = eol ? (size_t)(eol - text) : size;
-
-		err = add_line(&r, text, n);
-		n += eol != NULL;
-		text += n;
-		size -= n;
-	}
-	return finish(&r, err, ret);
-}
-
-int map_list_read(pid_t pid, struct map_list *ret, struct error *e)
-{
-	_cleanup_fclose_ FILE *f = NULL;
 	_cleanup_free_ char *line = NULL;
 	struct reader r = {0};
 	size_t capacity = 0;
-	char path[PROC_PATH];
-	int err = 0, errnum = 0;
-	ssize_t n = 0;
+	int err = 0;
+	ssize_t n;
 
-	proc_path(path, pid, "maps");
-	f = fopen(path, "re");
-	if (!f)
-		errnum = errno == ENOENT ? ESRCH : errno;
-	while (f && err == 0 && n >= 0) {
+	do {
 		errno = 0;
 		n = getline(&line, &capacity, f);
 		if (n > 0)
 			err = add_line(&r, line, (size_t)(n - (line[n - 1] == '\n')));
 		else if (ferror(f))
-			errnum = errno ? errno : EIO;
-	}
-	if (finish(&r, err < 0 ? err : -errnum, ret) == 0)
-		return 0;
+			err = errno ? -errno : -EIO;
+	} while (err == 0 && n > 0);
+	free(r.near.path);
 	if (err < 0)
+		map_list_free(&r.list);
+	else
+		*ret = r.list;
+	return err;
+}
+
+int map_list_read(pid_t pid, struct map_list *ret, struct error *e)
+{
+	_cleanup_fclose_ FILE *f = NULL;
+	char path[PROC_PATH];
+	int err;
+
+	proc_path(path, pid, "maps");
+	f = fopen(path, "re");
+	err = f ? map_list_parse(f, ret) : errno == ENOENT ? -ESRCH : -errno;
+	if (err == 0)
+		return 0;
+	if (err == -ENOMEM)
 		return fail(e, ENOMEM, "out of memory");
-	if (errnum == ESRCH)
+	if (err == -ESRCH)
 		return fail(e, ESRCH, "process %d does not exist", (int)pid);
-	return fail(e, errnum, "cannot read %s: %s", path, strerror(errnum));
+	return fail(e, -err, "cannot read %s: %s", path, strerror(-err));
 }
 
 void map_list_free(struct map_list *l)
@@ -260,13 +242,6 @@ void map_list_free(struct map_list *l)
 	free(l->entries);
 	free(l->copies);
 	*l = (struct map_list){0};
-}
-
-const struct map_entry *map_list_find(const struct map_list *l, uint64_t addr)
-{
-	size_t at = search_front(l->n, i, l->entries[i].end <= addr);
-
-	return at < l->n && l->entries[at].start <= addr ? &l->entries[at] : NULL;
 }
 
 static bool is_inode(const struct statx *x, const struct map_entry *m)

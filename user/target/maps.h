@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 struct error;
@@ -43,12 +44,10 @@ struct map_list {
 /* All executable file mappings of @pid, whichever of its threads live. -ESRCH: no such process. The
  * contents are the caller's (map_list_free). */
 int map_list_read(pid_t pid, struct map_list *ret, struct error *e);
-/* The same from a text (what the tests and the fuzzer drive). Lines that make no sense, or overlap
- * an earlier mapping, are skipped; at most MAP_LIST_MAX entries are kept. */
-int map_list_parse(const char *text, size_t size, struct map_list *ret);
+/* The same from an open file. Lines that make no sense, or overlap an earlier mapping, are skipped;
+ * at most MAP_LIST_MAX entries are kept. 0 or a negative errno. */
+int map_list_parse(FILE *f, struct map_list *ret);
 void map_list_free(struct map_list *l);
-/* The entry that contains @addr, or NULL. */
-const struct map_entry *map_list_find(const struct map_list *l, uint64_t addr);
 /* A path to open the file by: /proc/PID/map_files/<range> where we may follow it (root: the mapped
  * file itself, even if it was deleted or replaced), else /proc/PID/root/<path> if that is the
  * mapped inode, else -ENOENT / -ESTALE. Valid while the process lives and keeps the mapping. The
