@@ -4,6 +4,7 @@
 #include "code/private.h"
 
 #include "base/clock.h"
+#include "base/open_file.h"
 #include "elf/object.h"
 
 #include <fcntl.h>

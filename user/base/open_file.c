@@ -316,6 +316,12 @@ char *file_path(int fd)
 	return n > 0 && *path == '/' ? strndup(path, (size_t)n) : NULL;
 }
 
+int file_look_at_open(int fd, struct statx *ret)
+{
+	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS | STATX_BTIME,
+		     ret);
+}
+
 int64_t file_size(int fd)
 {
 	off_t end = lseek(fd, 0, SEEK_END);

@@ -62,6 +62,10 @@ bool overlays_have_lower_numbers(void);
 /* The path of the open file @fd, whatever name it was opened by (files of a process are opened
  * through its /proc). The caller frees; NULL: it has none. */
 char *file_path(int fd);
+/* What the open file @fd is, with size and times. Its file system is not asked for what may have
+ * changed. 0 or -1 with errno set. */
+struct statx;
+int file_look_at_open(int fd, struct statx *ret);
 /* The size of an open file in bytes, or a negative errno. Moves its offset. FUSE refuses fstat to
  * all users but the one that mounted it, also of an open file, and our processes without rights are
  * another user. */

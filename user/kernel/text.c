@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "kernel/text.h"
 
+#include "base/open_file.h"
 #include "elf/object.h"
 #include "shared/abi.h"
 #include "shared/latency.h"
 #include "shared/text.h"
-#include "target/process.h"
 
 #include "cozbpf.skel.h"
 

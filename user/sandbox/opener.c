@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/magic.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -111,22 +110,13 @@ static int describe(int fd, struct opened_file *ret)
 }
 
 /* 0 or a negative errno. */
-static int look_at(int fd, struct statx *ret)
-{
-	int flags = AT_EMPTY_PATH | AT_STATX_DONT_SYNC;
-
-	return statx(fd, "", flags, STATX_BASIC_STATS | STATX_BTIME, ret) < 0 ? -errno : 0;
-}
-
-/* 0 or a negative errno. */
 static int describe_origin(int fd, struct origin *ret)
 {
-	int r = look_at(fd, &ret->state);
 	char link[32];
 	ssize_t n;
 
-	if (r < 0)
-		return r;
+	if (file_look_at_open(fd, &ret->state) < 0)
+		return -errno;
 	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	n = readlink(link, ret->name, sizeof(ret->name) - 1);
 	ret->name[n > 0 ? n : 0] = '\0';
@@ -332,7 +322,7 @@ int opener_look_at(int fd, struct statx *ret)
 	_cleanup_free_ struct origin *o = NULL;
 
 	if (!look_up(fd, &o).origin)
-		return look_at(fd, ret);
+		return file_look_at_open(fd, ret) < 0 ? -errno : 0;
 	if (o)
 		*ret = o->state;
 	return o ? 0 : -ENOMEM;

@@ -327,12 +327,6 @@ int file_look_at(const char *path, struct statx *ret)
 		     ret);
 }
 
-int file_look_at_open(int fd, struct statx *ret)
-{
-	return statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS | STATX_BTIME,
-		     ret);
-}
-
 struct file_life file_life(const struct statx *x)
 {
 	struct file_life life = {.device = makedev(x->stx_dev_major, x->stx_dev_minor),

@@ -49,8 +49,6 @@ int process_executable(pid_t pid, char **ret);
  * (FUSE), so it is not asked for what may have changed. 0 or -1 with errno set. */
 struct statx;
 int file_look_at(const char *path, struct statx *ret);
-/* The same of an open file, with size and times as well. */
-int file_look_at_open(int fd, struct statx *ret);
 bool file_is_same(const struct statx *a, const struct statx *b);
 /* Which file it is, as stat says it. Two files that are there at once can have the same device and
  * inode in mappings (subvolumes of btrfs), and one after the other can have them here as well, but
