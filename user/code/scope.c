@@ -26,8 +26,7 @@ void globs_free(struct globs *g)
 
 static bool binary_glob(const char *glob, const struct code_object *o)
 {
-	return (o->is_main && !strcmp(glob, "MAIN")) || !fnmatch(glob, o->entry.path, 0) ||
-	       !fnmatch(glob, basename(o->entry.path), 0);
+	return (o->is_main && !strcmp(glob, "MAIN")) || process_path_matches(glob, o->entry.path);
 }
 
 /* What is written may begin at any directory of the name. */

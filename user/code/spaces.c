@@ -150,7 +150,7 @@ static const struct map_entry *started_by_linker(pid_t pid, const char *path,
 						 const struct map_list *list)
 {
 	_cleanup_free_ char *words = process_text(pid, "cmdline");
-	const char *program, *base;
+	const char *program;
 	char *argv[64] = {NULL};
 	char *word = words;
 
@@ -158,13 +158,9 @@ static const struct map_entry *started_by_linker(pid_t pid, const char *path,
 	     word += strlen(word) + 1)
 		argv[i++] = word;
 	program = argv[0] ? target_of_linker(path, argv) : NULL;
-	base = program && strrchr(program, '/') ? strrchr(program, '/') + 1 : program;
-	for (size_t i = 0; base && i < list->n; i++) {
-		const char *slash = strrchr(list->entries[i].path, '/');
-
-		if (slash && !strcmp(slash + 1, base))
+	for (size_t i = 0; program && i < list->n; i++)
+		if (!strcmp(basename(list->entries[i].path), basename(program)))
 			return &list->entries[i];
-	}
 	return NULL;
 }
 

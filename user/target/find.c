@@ -123,7 +123,7 @@ static bool takes_word(const char *option)
 
 const char *target_of_linker(const char *path, char *const *argv)
 {
-	const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+	const char *base = basename(path);
 
 	/* ld-linux-x86-64.so.2, ld-2.31.so, ld.so, ld-musl-x86_64.so.1 */
 	if (strncmp(base, "ld", 2) != 0 || (base[2] != '-' && base[2] != '.') ||

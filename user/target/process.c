@@ -367,9 +367,7 @@ const char *process_file_path(const char *path, const char *link)
 
 bool process_path_matches(const char *glob, const char *path)
 {
-	const char *base = strrchr(path, '/');
-
-	return fnmatch(glob, path, 0) == 0 || (base && fnmatch(glob, base + 1, 0) == 0);
+	return fnmatch(glob, path, 0) == 0 || fnmatch(glob, basename(path), 0) == 0;
 }
 
 int process_each(int (*cb)(pid_t pid, void *arg), void *arg)
