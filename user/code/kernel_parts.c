@@ -7,7 +7,6 @@
 #include "base/sort.h"
 #include "elf/debug_file.h"
 
-#include <elf.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,26 +17,10 @@ static char *build_id_of(const char *path)
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
 	unsigned char notes[4096];
 	ssize_t n = fd < 0 ? 0 : read(fd, notes, sizeof(notes));
-	size_t at = 0, size = n > 0 ? (size_t)n : 0;
+	size_t size;
+	const unsigned char *id = debug_note_id(notes, n > 0 ? (size_t)n : 0, 4, &size);
 
-	while (at + sizeof(Elf64_Nhdr) <= size) {
-		Elf64_Nhdr h;
-		size_t name = at + sizeof(h), desc, next;
-
-		memcpy(&h, notes + at, sizeof(h));
-		if (h.n_namesz > size || h.n_descsz > size)
-			break;
-		desc = name + ((h.n_namesz + 3) & ~3U);
-		next = desc + ((h.n_descsz + 3) & ~3U);
-		if (desc + h.n_descsz > size)
-			break;
-		at = next;
-		if (h.n_type != NT_GNU_BUILD_ID || h.n_namesz != 4 ||
-		    memcmp(notes + name, "GNU", 4) != 0 || !h.n_descsz || h.n_descsz > 64)
-			continue;
-		return or_out_of_memory(debug_build_id(notes + desc, h.n_descsz));
-	}
-	return xstrdup("");
+	return id ? or_out_of_memory(debug_build_id(id, size)) : xstrdup("");
 }
 
 static void add(struct kernel_parts *k, uint64_t start, uint64_t end, const char *name,

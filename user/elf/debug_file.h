@@ -73,6 +73,10 @@ static inline void debug_file_closep(struct debug_file **f)
 /* A build id of @n bytes (at least one) as it is written: in lower-case hexadecimal. The caller
  * frees; NULL: out of memory. */
 char *debug_build_id(const unsigned char *p, size_t n);
+/* The bytes of the build id in ELF notes, which are aligned to @align bytes. NULL: there is none.
+ */
+const unsigned char *debug_note_id(const unsigned char *notes, size_t size, size_t align,
+				   size_t *ret_n);
 
 /* Does it have units and line programs? */
 bool debug_file_has_lines(const struct debug_file *f);

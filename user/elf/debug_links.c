@@ -10,6 +10,7 @@
 #include <libdeflate.h>
 
 #define MAX_LINK 4096 /* bytes of a section that names a file */
+#define MAX_BUILD_ID 64
 #define MAX_SUMMED \
 	(8ULL << 30) /* bytes to read for a checksum; a file with holes can claim any size */
 
@@ -20,6 +21,27 @@ char *debug_build_id(const unsigned char *p, size_t n)
 	for (size_t i = 0; s && i < n; i++)
 		(void)snprintf(s + 2 * i, 3, "%02x", p[i]);
 	return s;
+}
+
+const unsigned char *debug_note_id(const unsigned char *notes, size_t size, size_t align,
+				   size_t *ret_n)
+{
+	Elf64_Nhdr h;
+
+	for (size_t at = 0, name, desc; at + sizeof(h) <= size;
+	     at = (desc + h.n_descsz + align - 1) & -align) {
+		memcpy(&h, notes + at, sizeof(h));
+		name = at + sizeof(h);
+		desc = (name + h.n_namesz + align - 1) & -align;
+		if (desc + h.n_descsz > size)
+			return NULL;
+		if (h.n_type != NT_GNU_BUILD_ID || h.n_namesz != 4 ||
+		    memcmp(notes + name, "GNU", 4) != 0 || !h.n_descsz || h.n_descsz > MAX_BUILD_ID)
+			continue;
+		*ret_n = h.n_descsz;
+		return notes + desc;
+	}
+	return NULL;
 }
 
 /* .debug_sup of DWARF 5: a version, which of the two files this is, the other's name and a checksum
@@ -36,7 +58,7 @@ static void add_supplement(struct debug_file *f, const unsigned char *p, size_t 
 		return;
 	r.at += len + 1;
 	id = leb(&r, false);
-	if (r.bad || id < 2 || id > 64 || id > (uint64_t)(r.end - r.at))
+	if (r.bad || id < 2 || id > MAX_BUILD_ID || id > (uint64_t)(r.end - r.at))
 		return;
 	if (is_other && !f->build_id) {
 		f->build_id = debug_build_id(r.at, id);
@@ -50,18 +72,17 @@ void debug_links_add(struct debug_file *f, uint64_t offset, uint64_t size, const
 {
 	unsigned char buf[MAX_LINK];
 	size_t n = size < sizeof(buf) ? size : sizeof(buf), len;
-	uint32_t word[3];
+	const unsigned char *id;
 
 	if (strcmp(name, ".note.gnu.build-id") && strcmp(name, ".debug_sup") &&
 	    strncmp(name, ".gnu_debug", 10))
 		return;
 	if (!n || !debug_file_read(f, offset, buf, n))
 		return;
-	if (!strcmp(name, ".note.gnu.build-id") && !f->build_id && n > 16) {
-		memcpy(word, buf, sizeof(word));
-		if (word[0] == 4 && word[2] == NT_GNU_BUILD_ID && !memcmp(buf + 12, "GNU", 4) &&
-		    word[1] && word[1] <= n - 16 && word[1] <= 64)
-			f->build_id = debug_build_id(buf + 16, word[1]);
+	if (!strcmp(name, ".note.gnu.build-id")) {
+		id = f->build_id ? NULL : debug_note_id(buf, n, 4, &len);
+		if (id)
+			f->build_id = debug_build_id(id, len);
 		return;
 	}
 	if (!strcmp(name, ".debug_sup")) {
@@ -75,7 +96,7 @@ void debug_links_add(struct debug_file *f, uint64_t offset, uint64_t size, const
 		memcpy(&f->debuglink.crc, buf + ((len + 4) & ~3UL), 4);
 		f->debuglink.name = strdup((char *)buf);
 	} else if (!strcmp(name, ".gnu_debugaltlink") && !f->altlink.name && n - len - 1 >= 2 &&
-		   n - len - 1 <= 64) {
+		   n - len - 1 <= MAX_BUILD_ID) {
 		f->altlink.build_id = debug_build_id(buf + len + 1, n - len - 1);
 		f->altlink.name = strdup((char *)buf);
 	}

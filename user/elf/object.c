@@ -22,12 +22,11 @@
 /* A linker makes four; every address lookup walks them, so a file with thousands is refused. */
 #define MAX_SEGMENTS 256
 #define PAGE_BYTES 4096ULL
-#define MAX_BUILD_ID 64
 /* A program header more than these, or sections beyond what the header itself can count, come from
  * no linker of programs. */
 #define MAX_PROGRAM_HEADERS 4096
 #define MAX_NOTE_BYTES (64U << 10) /* of one program header's notes ... */
-#define MAX_NOTE_HEADERS 16	   /* ... and how many of those are read: libelf keeps them all */
+#define MAX_NOTE_HEADERS 16	   /* ... and how many of those are read */
 #define MAX_STRINGS                                                                               \
 	(64U << 20) /* bytes of names of symbols that a library exports; clang's largest has 3 MB \
 		     */
@@ -128,29 +127,19 @@ static int check_header(int fd, const char *path, uint64_t size, struct error *e
 
 static void read_build_id(struct elf_object *o, const GElf_Phdr *ph)
 {
-	Elf_Data *d;
-	GElf_Nhdr nh;
-	size_t at = 0, name, desc;
+	_cleanup_free_ unsigned char *notes = NULL;
+	const unsigned char *id;
+	size_t n;
 
-	if (o->build_id || ph->p_offset > o->size || ph->p_filesz > o->size - ph->p_offset ||
-	    ph->p_filesz > MAX_NOTE_BYTES || o->note_headers == MAX_NOTE_HEADERS)
+	if (o->build_id || ph->p_filesz > MAX_NOTE_BYTES || o->note_headers++ >= MAX_NOTE_HEADERS)
 		return;
-	o->note_headers++;
-	d = elf_getdata_rawchunk(o->elf, (int64_t)ph->p_offset, ph->p_filesz,
-				 ph->p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
-	while (d && at < d->d_size) {
-		size_t next = gelf_getnote(d, at, &nh, &name, &desc);
-
-		if (next <= at)
-			return;
-		if (nh.n_type == NT_GNU_BUILD_ID && nh.n_namesz == 4 &&
-		    !memcmp((char *)d->d_buf + name, "GNU", 4) && nh.n_descsz &&
-		    nh.n_descsz <= MAX_BUILD_ID) {
-			o->build_id = debug_build_id((unsigned char *)d->d_buf + desc, nh.n_descsz);
-			return;
-		}
-		at = next;
-	}
+	notes = malloc(ph->p_filesz);
+	if (!notes ||
+	    pread(o->fd, notes, ph->p_filesz, (off_t)ph->p_offset) != (ssize_t)ph->p_filesz)
+		return;
+	id = debug_note_id(notes, ph->p_filesz, ph->p_align == 8 ? 8 : 4, &n);
+	if (id)
+		o->build_id = debug_build_id(id, n);
 }
 
 static void read_interpreter(struct elf_object *o, const GElf_Phdr *ph)
