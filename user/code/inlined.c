@@ -2,7 +2,6 @@
 /* Where code was inlined: the way from an address out of a function's inlined copies. */
 #include "code/private.h"
 
-#include "base/cleanup.h"
 #include "base/memory.h"
 
 #include <stdio.h>

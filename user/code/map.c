@@ -8,13 +8,10 @@
 #include "target/process.h"
 
 #include <errno.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <unistd.h>
 
 /* Can libraries be in scope that are not known before the program runs? */
 static bool expects_libraries(const struct code_map *m)

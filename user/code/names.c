@@ -8,7 +8,6 @@
 #include "elf/names.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -6,7 +6,6 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/open_file.h"
-#include "base/proc.h"
 #include "target/process.h"
 
 #include <errno.h>

@@ -6,7 +6,6 @@
 #include "base/search.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -13,14 +13,11 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/message.h"
-#include "base/open_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/sysinfo.h>
 
 #define MEMORY_BYTES (2ULL << 30)

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <libdwarf/dwarf.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { DWARF_RBP = 6, DWARF_RSP = 7, DWARF_RA = 16 };

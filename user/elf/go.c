@@ -4,7 +4,6 @@
  * of it, by distance from the begin of the code. As of Go 1.18; older ones are left out. */
 #include "elf/symbols_private.h"
 
-#include "base/array.h"
 #include "base/cleanup.h"
 
 #include <errno.h>

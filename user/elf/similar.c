@@ -6,7 +6,6 @@
 #include "elf/symbols_private.h"
 
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 

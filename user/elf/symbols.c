@@ -5,7 +5,6 @@
 #include "base/search.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* How far function_at looks back for a function that encloses a smaller one (assembly with labels

@@ -2,7 +2,6 @@
 #include "target/injector.h"
 
 #include "base/array.h"
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/message.h"

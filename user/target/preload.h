@@ -7,7 +7,6 @@
 #include "shared/shim_abi.h"
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <sys/types.h>
 
 struct error;
