@@ -33,9 +33,8 @@ int code_map_add_space(struct code_map *m, size_t *ret)
 		}
 	if (m->n_spaces == ABI_MAX_SPACES)
 		return -E2BIG;
-	xarray_room(m->spaces, m->n_spaces);
-	m->spaces[m->n_spaces] = (struct code_space){.used = true};
-	*ret = m->n_spaces++;
+	*ret = m->n_spaces;
+	xarray_add(m->spaces, m->n_spaces, (struct code_space){.used = true});
 	return 0;
 }
 

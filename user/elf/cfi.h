@@ -43,7 +43,8 @@ static inline bool cfi_extents_hold(const struct cfi_extent *all, size_t n, uint
 }
 
 /* cfi_pads.c: where exceptions are caught in that function, in no order, at most some thousand.
- * *ret is the caller's (free). -ENOMEM; a table that makes no sense ends where it does. */
+ * *ret is the caller's (free), also after -ENOMEM; a table that makes no sense ends where it does.
+ */
 int cfi_pads(const struct elf_object *o, const struct cfi_extent *at, uint64_t **ret,
 	     size_t *ret_n);
 

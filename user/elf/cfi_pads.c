@@ -7,6 +7,7 @@
 #include "elf/object.h"
 
 #include "base/array.h"
+#include "base/cleanup.h"
 
 #include <errno.h>
 #include <libdwarf/dwarf.h>
@@ -35,11 +36,11 @@ static int read_records(struct reader c, uint64_t start, uint8_t encoding, uint6
 
 int cfi_pads(const struct elf_object *o, const struct cfi_extent *at, uint64_t **ret, size_t *ret_n)
 {
-	unsigned char *bytes = at->handlers ? malloc(MOST_BYTES) : NULL;
+	_cleanup_free_ unsigned char *bytes = at->handlers ? malloc(MOST_BYTES) : NULL;
 	uint64_t start = at->lo;
 	struct reader c;
 	uint8_t encoding;
-	int got, r = 0;
+	int got;
 
 	*ret = NULL;
 	*ret_n = 0;
@@ -56,13 +57,5 @@ int cfi_pads(const struct elf_object *o, const struct cfi_extent *at, uint64_t *
 	if (encoding != DW_EH_PE_omit)
 		(void)leb(&c, false);
 	encoding = (uint8_t)fixed(&c, 1);
-	if (!c.bad)
-		r = read_records(take_part(&c, leb(&c, false)), start, encoding, ret, ret_n);
-	free(bytes);
-	if (r < 0) {
-		free(*ret);
-		*ret = NULL;
-		*ret_n = 0;
-	}
-	return r;
+	return c.bad ? 0 : read_records(take_part(&c, leb(&c, false)), start, encoding, ret, ret_n);
 }

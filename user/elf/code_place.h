@@ -33,6 +33,5 @@ int code_place_check(struct code_places *c, uint64_t vaddr, struct error *e);
 /* The function around @vaddr by the file's call frame information or Go's table. -ENOENT: neither
  * has one, or they overlap. */
 int code_body_at(const struct elf_object *o, uint64_t vaddr, struct cfi_extent *ret);
-/* Where exceptions are caught in the function around @vaddr. *ret is the caller's (free). -ENOMEM
- */
+/* Where exceptions are caught in the function around @vaddr, as cfi_pads. */
 int code_pads(const struct elf_object *o, uint64_t vaddr, uint64_t **ret, size_t *ret_n);

@@ -88,37 +88,29 @@ static int link_many(int program_fd, const char *path, const uint64_t *numbers, 
 int uprobes_try(int program_fd)
 {
 	static const uint64_t nowhere[3];
-	int fd = link_many(program_fd, "/", nowhere, 1, 0);
+	_cleanup_close_ int fd = link_many(program_fd, "/", nowhere, 1, 0), other = -1;
 
-	if (fd >= 0)
-		(void)close(fd);
 	/* What is wrong with it is that "/" is no file. */
 	if (fd != -EBADF)
 		return fd < 0 ? fd : -EOPNOTSUPP;
 	/* The change that made processes of threads also refuses such process ids, before it looks
 	 * for one. */
-	fd = link_many(program_fd, "/", nowhere, 1, -1);
-	if (fd >= 0)
-		(void)close(fd);
-	return fd == -EINVAL ? 0 : -EOPNOTSUPP;
+	other = link_many(program_fd, "/", nowhere, 1, -1);
+	return other == -EINVAL ? 0 : -EOPNOTSUPP;
 }
 
 int uprobe_allowed(void)
 {
 	static const char type_path[] = "/sys/bus/event_source/devices/uprobe/type";
 	struct perf_event_attr attr = {.size = sizeof(attr), .config1 = address("/")};
-	FILE *f = fopen(type_path, "re");
-	int fd;
+	_cleanup_fclose_ FILE *f = fopen(type_path, "re");
+	_cleanup_close_ int fd = -1;
 
 	if (!f)
 		return -errno;
-	fd = fscanf(f, "%u", &attr.type) == 1 ? 0 : -EINVAL;
-	(void)fclose(f);
-	if (fd < 0)
-		return fd;
+	if (fscanf(f, "%u", &attr.type) != 1)
+		return -EINVAL;
 	fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
-	if (fd >= 0)
-		(void)close(fd);
 	/* To whom it is allowed the kernel says that "/" is no file. */
 	return fd < 0 && (errno == EACCES || errno == EPERM) ? -errno : 0;
 }

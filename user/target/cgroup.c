@@ -180,9 +180,8 @@ static int add_pids(struct cgroup *g, int dir)
 			continue;
 		if (g->n == MAX_PIDS)
 			return -E2BIG;
-		if (array_room(g->pids, g->n) < 0)
+		if (array_add(g->pids, g->n, pid) < 0)
 			return -ENOMEM;
-		g->pids[g->n++] = pid;
 	}
 	return 0;
 }

@@ -2,6 +2,7 @@
 #include "target/injector.h"
 
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/message.h"
@@ -132,10 +133,7 @@ static int remember(struct server *s, const struct inject_layout *l)
 		if (s->layouts[i].blob == l->blob && s->layouts[i].slots == l->slots &&
 		    s->layouts[i].pid == l->pid)
 			return 0;
-	if (array_room(s->layouts, s->n) < 0)
-		return -ENOMEM;
-	s->layouts[s->n++] = *l;
-	return 0;
+	return array_add(s->layouts, s->n, *l);
 }
 
 static void leave_all(struct server *s, struct answer *ret)
@@ -210,8 +208,8 @@ int injector_start(const struct injector_options *o, struct injector **ret, stru
 {
 	const struct timeval patience = {.tv_sec = PATIENCE_S};
 	struct shim_blob head;
-	struct injector *i;
-	int pair[2];
+	_cleanup_free_ struct injector *i = NULL;
+	int pair[2], err;
 
 	if (o->size < sizeof(head))
 		return fail(e, EINVAL, "the payment handler is no handler");
@@ -222,10 +220,8 @@ int injector_start(const struct injector_options *o, struct injector **ret, stru
 	i = calloc(1, sizeof(*i));
 	if (!i)
 		return fail(e, ENOMEM, "out of memory");
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) {
-		free(i);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return fail(e, errno, "cannot make a socket: %s", strerror(errno));
-	}
 	(void)fflush(NULL);
 	i->pid = fork();
 	if (i->pid == 0) {
@@ -235,14 +231,12 @@ int injector_start(const struct injector_options *o, struct injector **ret, stru
 	(void)close(pair[1]);
 	i->socket = pair[0];
 	if (i->pid < 0) {
-		int err = fail(e, errno, "cannot start a process: %s", strerror(errno));
-
+		err = fail(e, errno, "cannot start a process: %s", strerror(errno));
 		(void)close(i->socket);
-		free(i);
 		return err;
 	}
 	(void)setsockopt(i->socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	*ret = i;
+	*ret = TAKE_PTR(i);
 	return 0;
 }
 
