@@ -17,21 +17,14 @@
 /* The kernel's NGROUPS_MAX. */
 #define MAX_GROUPS 65536
 
-/* A whole decimal number and nothing else. (uid_t)-1 means "no change" to the kernel and is
- * nobody's id. */
-static int parse_id(const char *text, unsigned int *ret)
+/* (uid_t)-1 means "no change" to the kernel and is nobody's id. */
+int identity_parse_id(const char *text, unsigned int *ret)
 {
-	uint64_t v = 0;
+	char *end;
+	unsigned long long v = strtoull(text, &end, 10);
 
-	if (!*text)
+	if (*text < '0' || *text > '9' || *end || v >= UINT32_MAX)
 		return -EINVAL;
-	for (const char *p = text; *p; p++) {
-		if (*p < '0' || *p > '9')
-			return -EINVAL;
-		v = v * 10 + (uint64_t)(*p - '0');
-		if (v >= UINT32_MAX)
-			return -EINVAL;
-	}
 	*ret = (unsigned int)v;
 	return 0;
 }
@@ -80,7 +73,7 @@ static int sudo_identity(const char *uid, const char *gid, struct identity *id, 
 	unsigned int v;
 	int r;
 
-	if (parse_id(uid, &v) < 0)
+	if (identity_parse_id(uid, &v) < 0)
 		return fail(e, EINVAL,
 			    "SUDO_UID is \"%s\", not a user id; unset it or pass --keep-root", uid);
 	id->uid = v;
@@ -94,7 +87,7 @@ static int sudo_identity(const char *uid, const char *gid, struct identity *id, 
 			    v);
 	id->gid = pw->pw_gid;
 	if (gid) {
-		if (parse_id(gid, &v) < 0)
+		if (identity_parse_id(gid, &v) < 0)
 			return fail(
 				e, EINVAL,
 				"SUDO_GID is \"%s\", not a group id; unset it or pass --keep-root",

@@ -17,6 +17,8 @@ struct identity {
 	bool switches; /* false: as we are, the rest is informative */
 };
 
+/* The id that is a whole decimal number and nothing else. -EINVAL: it is none. */
+int identity_parse_id(const char *text, unsigned int *ret);
 /* From SUDO_UID and SUDO_GID when we are root and @keep_root is false; else our own ids, switches =
  * false. A malformed SUDO_UID or one unknown to the user database is -EINVAL. The contents are the
  * caller's (identity_free). */

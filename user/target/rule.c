@@ -5,11 +5,11 @@
 #include "base/error.h"
 #include "base/proc.h"
 #include "target/cgroup.h"
+#include "target/identity.h"
 #include "target/process.h"
 
 #include <errno.h>
 #include <fnmatch.h>
-#include <limits.h>
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,19 +28,12 @@ struct process_rule {
 static int find_user(const char *user, uid_t *ret, struct error *e)
 {
 	const struct passwd *pw = getpwnam(user);
-	unsigned long v;
-	char *end;
 
-	if (pw) {
+	if (pw)
 		*ret = pw->pw_uid;
-		return 0;
-	}
-	errno = 0;
-	v = strtoul(user, &end, 10);
-	if (*user < '0' || *user > '9' || *end || errno || v >= UINT_MAX)
+	else if (identity_parse_id(user, ret) < 0)
 		return fail(e, EINVAL, "--uid '%s': there is no such user; give a name or a number",
 			    user);
-	*ret = (uid_t)v;
 	return 0;
 }
 
