@@ -42,7 +42,7 @@ struct request {
 /* Of what a copy was made. */
 struct origin {
 	struct statx state;
-	char name[PATH_MAX]; /* as the kernel calls it */
+	char name[PATH_MAX]; /* as the kernel calls it; "": it has none */
 };
 
 /* Comes with the file, unless it was copied. */
@@ -112,14 +112,12 @@ static int describe(int fd, struct opened_file *ret)
 /* 0 or a negative errno. */
 static int describe_origin(int fd, struct origin *ret)
 {
-	char link[32];
-	ssize_t n;
+	_cleanup_free_ char *name = NULL;
 
 	if (file_look_at_open(fd, &ret->state) < 0)
 		return -errno;
-	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	n = readlink(link, ret->name, sizeof(ret->name) - 1);
-	ret->name[n > 0 ? n : 0] = '\0';
+	name = file_path(fd);
+	(void)snprintf(ret->name, sizeof(ret->name), "%s", name ? name : "");
 	return 0;
 }
 

@@ -126,8 +126,8 @@ static int nearest_below(const char *mount, const char *path, char **ret)
 int cgroup_open(const char *path, struct cgroup **ret, struct error *e)
 {
 	_cleanup_free_ char *full = NULL, *near = NULL;
-	struct cgroup *g;
-	int fd = *path == '/' || *path == '.' ? open_group(path) : -1;
+	_cleanup_free_ struct cgroup *g = NULL;
+	_cleanup_close_ int fd = *path == '/' || *path == '.' ? open_group(path) : -1;
 
 	if (fd >= 0)
 		full = strdup(path);
@@ -146,13 +146,10 @@ int cgroup_open(const char *path, struct cgroup **ret, struct error *e)
 			    near ? "; near is " : "", near ? near : "");
 	}
 	g = calloc(1, sizeof(*g));
-	if (!g || !full) {
-		free(g);
-		(void)close(fd);
+	if (!g || !full)
 		return fail(e, ENOMEM, "out of memory");
-	}
-	*g = (struct cgroup){.path = TAKE_PTR(full), .fd = fd};
-	*ret = g;
+	*g = (struct cgroup){.path = TAKE_PTR(full), .fd = TAKE_FD(fd)};
+	*ret = TAKE_PTR(g);
 	return 0;
 }
 

@@ -2,6 +2,8 @@
 /* The child's side: from fork to exec, with the signals that we were started with. */
 #include "target/internal.h"
 
+#include "base/cleanup.h"
+
 #include "shared/shim_abi.h"
 #include "shared/shim_first.h"
 
@@ -122,14 +124,10 @@ static int place_descriptors(const struct child_plan *plan)
 static bool looks_like_text(const char *path)
 {
 	char head[128];
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n;
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, head, sizeof(head));
 	const char *eol;
 
-	if (fd < 0)
-		return false;
-	n = read(fd, head, sizeof(head));
-	(void)close(fd);
 	if (n < 0)
 		return false;
 	eol = memchr(head, '\n', (size_t)n);
@@ -161,12 +159,10 @@ static int exec_program(const struct child_plan *plan, char **envp)
 
 static void has_to_be_first(const char *path, char ret[SHIM_FIRST_MAX])
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 
-	if (fd < 0)
-		return;
-	shim_first_library(fd, ret);
-	(void)close(fd);
+	if (fd >= 0)
+		shim_first_library(fd, ret);
 }
 
 char **environ_with_preload(char *const *envp, int fd, const char *first)
@@ -195,19 +191,15 @@ char **environ_with_preload(char *const *envp, int fd, const char *first)
 /* What the program prints goes to the file. A FIFO without a reader is not waited for. */
 static int redirect(const char *path)
 {
-	int fd = open(path,
-		      O_WRONLY | O_CREAT | O_APPEND | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK |
-			      O_CLOEXEC,
-		      0666),
-	    err = 0;
+	_cleanup_close_ int fd =
+		open(path,
+		     O_WRONLY | O_CREAT | O_APPEND | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+		     0666);
 
-	if (fd < 0)
-		return -errno;
-	if (fcntl(fd, F_SETFL, O_APPEND) < 0 || dup2(fd, STDOUT_FILENO) < 0 ||
-	    dup2(fd, STDERR_FILENO) < 0)
-		err = -errno;
-	(void)close(fd);
-	return err;
+	return fd < 0 || fcntl(fd, F_SETFL, O_APPEND) < 0 || dup2(fd, STDOUT_FILENO) < 0 ||
+			       dup2(fd, STDERR_FILENO) < 0
+		       ? -errno
+		       : 0;
 }
 
 _Noreturn void child_run(const struct child_plan *plan)
