@@ -16,8 +16,6 @@
 
 struct elf_object;
 struct debug_options;
-struct line_table;
-struct line_unit;
 struct cfi_table;
 struct error;
 
