@@ -60,9 +60,8 @@ static int note_build(int fd, const char *path, void *arg)
 		if (strcmp(b->all[i].name, build_of(&p)) == 0)
 			x = &b->all[i];
 	if (!x) {
-		xarray_room(b->all, b->n);
-		x = &b->all[b->n++];
-		*x = (struct build){.name = xstrdup(build_of(&p))};
+		xarray_add(b->all, b->n, (struct build){.name = xstrdup(build_of(&p))});
+		x = &b->all[b->n - 1];
 	}
 	x->experiments += p.n_experiments;
 	x->windows += p.n_slopes;

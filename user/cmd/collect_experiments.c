@@ -46,12 +46,9 @@ static void add(struct words *w, const char *option, const char *value)
 {
 	const char *two[] = {option, value};
 
-	for (size_t i = 0; i < 2; i++) {
-		if (!two[i])
-			continue;
-		xarray_room(w->all, w->n);
-		w->all[w->n++] = xstrdup(two[i]);
-	}
+	for (size_t i = 0; i < 2; i++)
+		if (two[i])
+			xarray_add(w->all, w->n, xstrdup(two[i]));
 }
 
 static void add_number(struct words *w, const char *option, double value)

@@ -51,8 +51,7 @@ static int add_word(void *target, const struct option_row *row, const char *valu
 	struct option_words *w = (struct option_words *)((char *)target + row->offset);
 
 	(void)e;
-	xarray_room(w->all, w->n);
-	w->all[w->n++] = value;
+	xarray_add(w->all, w->n, value);
 	return 0;
 }
 

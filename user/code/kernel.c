@@ -35,13 +35,13 @@ static void add(struct code_kernel *k, uint64_t addr, const char *name)
 	/* Modules lie within 4 GiB above the kernel. */
 	if (addr < k->base || addr - k->base > UINT32_MAX || k->n == MAX_SYMBOLS)
 		return;
-	xarray_room(k->all, k->n);
 	if (k->names_size + length > k->names_room) {
 		k->names_room = 2 * k->names_room + length + (1 << 19);
 		k->names = xreallocarray(k->names, k->names_room, 1);
 	}
 	memcpy(k->names + k->names_size, name, length);
-	k->all[k->n++] = (struct kernel_symbol){(uint32_t)(addr - k->base), k->names_size};
+	xarray_add(k->all, k->n,
+		   (struct kernel_symbol){(uint32_t)(addr - k->base), k->names_size});
 	k->names_size += length;
 }
 

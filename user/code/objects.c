@@ -200,7 +200,6 @@ struct code_object *code_object_add(struct code_map *m, const struct map_entry *
 
 	if (m->n_objects == CODE_MAX_OBJECTS)
 		return NULL;
-	xarray_room(m->objects, m->n_objects);
 	o = xcalloc(1, sizeof(*o));
 	o->entry = *entry;
 	o->entry.path = xstrdup(entry->path);
@@ -210,7 +209,7 @@ struct code_object *code_object_add(struct code_map *m, const struct map_entry *
 	o->mapped = entry->end;
 	o->line_options = &m->lines;
 	o->in_scope = code_scope_binary(m, o);
-	m->objects[m->n_objects++] = o;
+	xarray_add(m->objects, m->n_objects, o);
 	return o;
 }
 

@@ -63,8 +63,7 @@ static void add_inlined(struct code_object *o, struct addr_range r, const char *
 {
 	size_t n = o->n_inlined + o->n_added++;
 
-	xarray_room(o->inlined, n);
-	o->inlined[n] = (struct code_inlined){r, line};
+	xarray_add(o->inlined, n, (struct code_inlined){r, line});
 }
 
 /* Puts what was added in its place. */

@@ -54,9 +54,8 @@ static void add(void *arg, const struct collect_entry *e)
 
 	if (c->n_pending >= c->compact_at)
 		compact(c);
-	xarray_room(c->pending, c->n_pending);
-	c->pending[c->n_pending++] =
-		(struct pending){e->offset, e->count, e->image, e->who, e->event};
+	xarray_add(c->pending, c->n_pending,
+		   (struct pending){e->offset, e->count, e->image, e->who, e->event});
 }
 
 static int on_news(void *arg, void *data, size_t size)

@@ -32,18 +32,16 @@
 static int count(struct counting *c, double cpu_s, bool look, struct error *e)
 {
 	uint64_t *hits = xcalloc(c->n + 1, sizeof(*hits));
-	struct executions_window *w;
-	int r;
+	struct executions_window w = {.hits = hits};
+	int r = windows_count(c->windows, c->places, c->wanted, c->n, cpu_s, look, hits, &w.cpu_s,
+			      e);
 
-	xarray_room(c->all, c->n_all);
-	w = &c->all[c->n_all];
-	*w = (struct executions_window){.hits = hits};
-	r = windows_count(c->windows, c->places, c->wanted, c->n, cpu_s, look, hits, &w->cpu_s, e);
 	if (r < 0) {
 		free(hits);
 		return r;
 	}
-	return (int)c->n_all++;
+	xarray_add(c->all, c->n_all, w);
+	return (int)c->n_all - 1;
 }
 
 static void drop_window(struct counting *c)

@@ -40,9 +40,8 @@ static struct budget_owner *owner_in(struct budget *b, uint32_t owner)
 	for (size_t i = 0; i < b->n; i++)
 		if (b->all[i].owner == owner)
 			return &b->all[i];
-	xarray_room(b->all, b->n);
-	b->all[b->n] = (struct budget_owner){.owner = owner};
-	return &b->all[b->n++];
+	xarray_add(b->all, b->n, (struct budget_owner){.owner = owner});
+	return &b->all[b->n - 1];
 }
 
 /* What the epoch's files take already. */

@@ -102,9 +102,8 @@ uint32_t counts_who(struct counts *c, const char *process, const char *cgroup, c
 	uint32_t at = index_of(&c->whose, &name, c->n_who);
 
 	if (at == c->n_who) {
-		xarray_room(c->who, c->n_who);
-		c->who[c->n_who++] =
-			(struct counts_who){name.strings[0], name.strings[1], name.strings[2]};
+		xarray_add(c->who, c->n_who,
+			   (struct counts_who){name.strings[0], name.strings[1], name.strings[2]});
 	}
 	return at;
 }
@@ -115,16 +114,14 @@ uint32_t counts_event(struct counts *c, const char *name, uint64_t every)
 	uint32_t at = index_of(&c->what, &event, c->n_events);
 
 	if (at == c->n_events) {
-		xarray_room(c->events, c->n_events);
-		c->events[c->n_events++] = (struct counts_event){event.strings[0], every};
+		xarray_add(c->events, c->n_events, (struct counts_event){event.strings[0], every});
 	}
 	return at;
 }
 
 void counts_add(struct counts *c, uint64_t offset, uint32_t who, uint32_t event, uint64_t count)
 {
-	xarray_room(c->rows, c->n_rows);
-	c->rows[c->n_rows++] = (struct counts_row){offset, count, who, event};
+	xarray_add(c->rows, c->n_rows, (struct counts_row){offset, count, who, event});
 }
 
 static int by_place(const void *a, const void *b)

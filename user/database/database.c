@@ -33,8 +33,7 @@ void database_left_out(struct database *d, const char *epoch, const char *name, 
 					  : xasprintf("'%s' is left out: %s", path, why);
 	if (d->say)
 		d->say(text, d->arg);
-	xarray_room(d->said, d->n_said);
-	d->said[d->n_said++] = TAKE_PTR(path);
+	xarray_add(d->said, d->n_said, TAKE_PTR(path));
 }
 
 /* *ret: it is a database of this version. -EPROTO: it is one of another version. */

@@ -145,12 +145,10 @@ int epochs_list(struct database *d, struct database_epoch **ret, size_t *ret_n, 
 
 		if (epoch_parse(name, &x)) {
 			if (fstatat(d->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-			    !S_ISDIR(st.st_mode)) {
+			    !S_ISDIR(st.st_mode))
 				database_left_out(d, NULL, name, "it is no directory");
-			} else {
-				xarray_room(found, n);
-				found[n++] = x;
-			}
+			else
+				xarray_add(found, n, x);
 		} else if (strcmp(name, DATABASE_MARK) != 0 &&
 			   strncmp(name, DATABASE_ASIDE, strlen(DATABASE_ASIDE)) != 0) {
 			database_left_out(d, NULL, name, "it is no epoch");

@@ -242,9 +242,8 @@ int option_add_latency(void *target, const struct option_row *row, const char *v
 			return fail(e, EEXIST,
 				    "--%s '%s': there is a point of this name; choose another",
 				    row->name, value);
-	xarray_room(o->latencies, o->n_latencies);
-	o->latencies[o->n_latencies++] =
-		(struct run_latency){o->n_points, {spec.arguments[0], spec.arguments[1]}};
+	xarray_add(o->latencies, o->n_latencies,
+		   (struct run_latency){o->n_points, {spec.arguments[0], spec.arguments[1]}});
 	for (size_t i = 0; i < 2; i++)
 		run_options_add_point(o, &spec.ends[i]);
 	return 0;

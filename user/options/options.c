@@ -29,9 +29,8 @@ static void add_rows(const struct option_row *table, size_t offset, unsigned int
 				 all, n);
 			continue;
 		}
-		xarray_room(*all, *n);
-		(*all)[*n] = *table;
-		(*all)[(*n)++].offset += offset;
+		xarray_add(*all, *n, *table);
+		(*all)[*n - 1].offset += offset;
 	}
 }
 

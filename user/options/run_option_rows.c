@@ -45,8 +45,7 @@ static void *field(void *target, const struct option_row *row)
 
 void run_options_add_point(struct run_options *o, struct point_spec *spec)
 {
-	xarray_room(o->points, o->n_points);
-	o->points[o->n_points++] = *spec;
+	xarray_add(o->points, o->n_points, *spec);
 	*spec = (struct point_spec){};
 }
 
@@ -74,8 +73,7 @@ static int set_point(void *target, const struct option_row *row, const char *val
 
 static void add_word(const char ***list, size_t *n, const char *value)
 {
-	xarray_room(*list, *n);
-	(*list)[(*n)++] = value;
+	xarray_add(*list, *n, value);
 }
 
 int option_set_word(void *target, const struct option_row *row, const char *value, struct error *e)
@@ -147,8 +145,7 @@ static int add_stop(void *target, const struct option_row *row, const char *valu
 	(void)row;
 	if (r < 0)
 		return r;
-	xarray_room(o->stops, o->n_stops);
-	o->stops[o->n_stops++] = s;
+	xarray_add(o->stops, o->n_stops, s);
 	return 0;
 }
 

@@ -120,8 +120,7 @@ int scope_options_pids(struct scope_options *s, const char *word, struct error *
 			if (s->pids[i] == pid)
 				return fail(e, EINVAL, "'%s': process %ld is named twice", word,
 					    pid);
-		xarray_room(s->pids, s->n_pids);
-		s->pids[s->n_pids++] = (pid_t)pid;
+		xarray_add(s->pids, s->n_pids, (pid_t)pid);
 		from += len;
 		if (!*from)
 			return 0;

@@ -114,8 +114,7 @@ static void note_refusal(struct run *r, pid_t pid, int err, const struct error *
 	/* Most have ended long since. */
 	if (i->n_refused >= ABI_MAX_PROCESSES)
 		i->n_refused = 0;
-	xarray_room(i->refused, i->n_refused);
-	i->refused[i->n_refused++] = pid;
+	xarray_add(i->refused, i->n_refused, pid);
 	/* It executes another program: of that we hear, too (run_inject_anew). */
 	if (err == -ESTALE)
 		return;

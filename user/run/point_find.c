@@ -323,13 +323,11 @@ static int look_at_probe(const struct usdt_probe *probe, void *arg)
 	}
 	if (s->n == POINT_MAX_SITES)
 		return -E2BIG;
-	xarray_room(s->all, s->n);
-	s->all[s->n++] = (struct point_site){
-		.object = x->o,
-		.vaddr = probe->vaddr,
-		.semaphore = probe->semaphore,
-		.cost = code_cost_at(x->o, probe->vaddr),
-	};
+	xarray_add(s->all, s->n,
+		   (struct point_site){.object = x->o,
+				       .vaddr = probe->vaddr,
+				       .semaphore = probe->semaphore,
+				       .cost = code_cost_at(x->o, probe->vaddr)});
 	return 0;
 }
 

@@ -343,10 +343,8 @@ static int attach_to_new(struct run *r, struct run_point *x, const struct point_
 		struct error why = {0};
 		int one;
 
-		if (i == x->n_tried) {
-			xarray_room(x->tried, i);
-			x->tried[x->n_tried++] = false;
-		}
+		if (i == x->n_tried)
+			xarray_add(x->tried, x->n_tried, false);
 		if (x->tried[i] || !point_may_be_in(r->code, p, i))
 			continue;
 		if (clock_monotonic_ns() > until)

@@ -118,22 +118,16 @@ int run_write_startup(struct run *r, struct error *e)
 void run_keep(struct profile *p, const struct profile_experiment *x,
 	      const struct profile_point *points, size_t n_points)
 {
-	struct profile_run_experiment *kept;
-	size_t n = p->n_experiments;
+	struct profile_run_experiment kept = {
+		.x = *x, .points = xmemdup(points, n_points, sizeof(*points)), .n_points = n_points};
 
-	xarray_room(p->experiments, n);
-	kept = &p->experiments[n];
-	*kept = (struct profile_run_experiment){.x = *x,
-						.points = xcalloc(n_points, sizeof(*points))};
-	kept->x.selected = copy(x->selected);
-	kept->x.function = copy(x->function);
-	p->n_experiments++;
+	kept.x.selected = copy(x->selected);
+	kept.x.function = copy(x->function);
 	for (size_t i = 0; i < n_points; i++) {
-		kept->points[i] = points[i];
-		kept->points[i].name = copy(points[i].name);
-		kept->points[i].latency = profile_latency_copy(points[i].latency);
-		kept->n_points++;
+		kept.points[i].name = copy(points[i].name);
+		kept.points[i].latency = profile_latency_copy(points[i].latency);
 	}
+	xarray_add(p->experiments, p->n_experiments, kept);
 }
 
 int run_sink(void *arg, const struct profile_experiment *x, const struct profile_point *points,
@@ -157,16 +151,12 @@ int run_sink(void *arg, const struct profile_experiment *x, const struct profile
 int run_slopes_sink(void *arg, const struct profile_slopes *s)
 {
 	struct run *r = arg;
-	struct profile *p = &r->profile;
-	struct profile_slopes *kept;
+	struct profile_slopes kept = *s;
 
-	xarray_room(p->slopes, p->n_slopes);
-	kept = &p->slopes[p->n_slopes];
-	*kept = *s;
-	kept->point = copy(s->point);
-	kept->class = copy(s->class);
-	kept->places = copy(s->places);
-	p->n_slopes++;
+	kept.point = copy(s->point);
+	kept.class = copy(s->class);
+	kept.places = copy(s->places);
+	xarray_add(r->profile.slopes, r->profile.n_slopes, kept);
 	if (!r->write_error)
 		r->write_error = profile_write_slopes(r->writer, s);
 	return 0;

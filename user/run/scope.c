@@ -40,8 +40,7 @@ static void add_found(struct run_scope *s, pid_t pid)
 	for (size_t i = 0; i < s->n_found; i++)
 		if (s->found[i] == pid)
 			return;
-	xarray_room(s->found, s->n_found);
-	s->found[s->n_found++] = pid;
+	xarray_add(s->found, s->n_found, pid);
 }
 
 static bool only(const struct run *r, pid_t pid)

@@ -35,8 +35,7 @@ static void look_later(struct run_scope *s, pid_t pid, uint64_t now)
 			s->looks[i] = l;
 			return;
 		}
-	xarray_room(s->looks, s->n_looks);
-	s->looks[s->n_looks++] = l;
+	xarray_add(s->looks, s->n_looks, l);
 }
 
 void run_scope_look(struct run *r, pid_t pid, uint64_t when)
