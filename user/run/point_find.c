@@ -38,38 +38,38 @@ void point_sites_free(struct point_sites *s)
 	*s = (struct point_sites){0};
 }
 
-int point_no_function(const struct elf_object *o, const struct point_spec *p, const char *option,
-		      int err, struct error *e)
+int point_no_function(const struct elf_object *o, const struct point_spec *p, int err,
+		      struct error *e)
 {
 	char *similar[3] = {NULL, NULL, NULL};
 	struct elf_symbol cold;
 	size_t n;
 
 	if (err == -EINVAL)
-		return fail(e, EINVAL, "%s %s: %s is data in %s, not a function", option, p->name,
-			    p->function, elf_object_path(o));
+		return fail(e, EINVAL, "%s is data in %s, not a function", p->function,
+			    elf_object_path(o));
 	if (!elf_object_has_symbols(o))
 		return fail(e, ENOENT,
-			    "%s %s: %s has no symbols (it was stripped); use an unstripped build",
-			    option, p->name, elf_object_path(o));
+			    "%s has no symbols (it was stripped); use an unstripped build",
+			    elf_object_path(o));
 	if (elf_object_find_function(o, p->function, &cold) == 0)
 		return fail(e, ENOENT,
-			    "%s %s: %s was inlined everywhere but for cold code (%s), which is "
-			    "never entered; use FILE:LINE",
-			    option, p->name, p->function, cold.name);
+			    "%s was inlined everywhere but for cold code (%s), which is never "
+			    "entered; use FILE:LINE",
+			    p->function, cold.name);
 	n = elf_object_similar_functions(o, p->function, similar, 3);
 	(void)fail(e, ENOENT,
-		   "%s %s: no function %s in %s%s%s%s%s%s%s; `cozbpf list functions` shows all",
-		   option, p->name, p->function, elf_object_path(o), n ? "; did you mean " : "",
-		   n ? similar[0] : "", n > 1 ? " or " : "", n > 1 ? similar[1] : "",
-		   n > 2 ? " or " : "", n > 2 ? similar[2] : "");
+		   "no function %s in %s%s%s%s%s%s%s; `cozbpf list functions` shows all",
+		   p->function, elf_object_path(o), n ? "; did you mean " : "", n ? similar[0] : "",
+		   n > 1 ? " or " : "", n > 1 ? similar[1] : "", n > 2 ? " or " : "",
+		   n > 2 ? similar[2] : "");
 	for (size_t i = 0; i < n; i++)
 		free(similar[i]);
 	return -ENOENT;
 }
 
 int point_find_line(const struct elf_object *o, struct line_table *t, const struct point_spec *p,
-		    const char *option, uint64_t **ret, size_t *ret_n, struct error *e)
+		    uint64_t **ret, size_t *ret_n, struct error *e)
 {
 	const char *near[2];
 	uint32_t nearest;
@@ -77,70 +77,63 @@ int point_find_line(const struct elf_object *o, struct line_table *t, const stru
 	int err;
 
 	if (!t)
-		return fail(
-			e, ENODATA,
-			"%s %s: %s has no line information; build it with -g, or name a function",
-			option, p->name, elf_object_path(o));
+		return fail(e, ENODATA,
+			    "%s has no line information; build it with -g, or name a function",
+			    elf_object_path(o));
 	err = line_table_statements(t, p->file, p->line, ret, ret_n, &nearest);
 	if (err == -ENOENT && nearest)
 		return fail(e, ENOENT,
-			    "%s %s: line %u of %s has no code; the nearest line that has is %s:%u",
-			    option, p->name, p->line, p->file, p->file, nearest);
+			    "line %u of %s has no code; the nearest line that has is %s:%u",
+			    p->line, p->file, p->file, nearest);
 	if (err == -ENOENT)
-		return fail(e, ENOENT, "%s %s: no line of %s has code in %s", option, p->name,
-			    p->file, elf_object_path(o));
+		return fail(e, ENOENT, "no line of %s has code in %s", p->file, elf_object_path(o));
 	if (err == -ENXIO) {
 		n = line_table_similar_files(t, p->file, near, 2);
 		return fail(e, ENXIO,
-			    "%s %s: no source file %s in %s%s%s%s%s; `cozbpf list lines` shows all",
-			    option, p->name, p->file, elf_object_path(o),
-			    n ? "; did you mean " : "", n ? near[0] : "", n > 1 ? " or " : "",
-			    n > 1 ? near[1] : "");
+			    "no source file %s in %s%s%s%s%s; `cozbpf list lines` shows all",
+			    p->file, elf_object_path(o), n ? "; did you mean " : "",
+			    n ? near[0] : "", n > 1 ? " or " : "", n > 1 ? near[1] : "");
 	}
 	if (err == -ENOTUNIQ)
-		return fail(e, ENOTUNIQ,
-			    "%s %s: %s have code for line %u; write more of the path of the one "
-			    "that you mean",
-			    option, p->name, line_table_several(t), p->line);
+		return fail(
+			e, ENOTUNIQ,
+			"%s have code for line %u; write more of the path of the one that you mean",
+			line_table_several(t), p->line);
 	if (err < 0)
-		return fail(e, -err, "%s %s: cannot read the line information of %s: %s", option,
-			    p->name, elf_object_path(o), strerror(-err));
+		return fail(e, -err, "cannot read the line information of %s: %s",
+			    elf_object_path(o), strerror(-err));
 	return 0;
 }
 
 static int check_offset(const struct elf_object *o, const struct elf_symbol *s,
-			const struct point_spec *p, const char *option, struct error *e)
+			const struct point_spec *p, struct error *e)
 {
+	unsigned long long at = p->offset;
 	uint64_t before, behind;
 
-	if (p->offset >= s->size)
-		return fail(e, EINVAL, "%s %s: offset %llu is outside of %s, which has %llu bytes",
-			    option, p->name, (unsigned long long)p->offset, p->function,
-			    (unsigned long long)s->size);
-	if (code_check_offset(o, s, p->offset, &before, &behind) == 0)
+	if (at >= s->size)
+		return fail(e, EINVAL, "offset %llu is outside of %s, which has %llu bytes", at,
+			    p->function, (unsigned long long)s->size);
+	if (code_check_offset(o, s, at, &before, &behind) == 0)
 		return 0;
 	if (!behind)
 		return fail(e, EINVAL,
-			    "%s %s: offset %llu is in the middle of an instruction; the nearest is "
-			    "%s+%llu",
-			    option, p->name, (unsigned long long)p->offset, p->function,
-			    (unsigned long long)before);
+			    "offset %llu is in the middle of an instruction; the nearest is %s+%llu",
+			    at, p->function, (unsigned long long)before);
 	return fail(e, EINVAL,
-		    "%s %s: offset %llu is in the middle of an instruction; the nearest are "
-		    "%s+%llu and %s+%llu",
-		    option, p->name, (unsigned long long)p->offset, p->function,
-		    (unsigned long long)before, p->function, (unsigned long long)behind);
+		    "offset %llu is in the middle of an instruction; the nearest are %s+%llu and "
+		    "%s+%llu",
+		    at, p->function, (unsigned long long)before, p->function,
+		    (unsigned long long)behind);
 }
 
 /* The function that is called in its place has another name, or none that is left. */
-static int is_indirect(const struct elf_object *o, const struct point_spec *p, const char *option,
-		       struct error *e)
+static int is_indirect(const struct elf_object *o, const struct point_spec *p, struct error *e)
 {
 	return fail(e, ENOTSUP,
-		    "%s %s: %s of %s is an indirect function: the code there only chooses, when it "
-		    "is loaded, which of several is "
-		    "called by that name; use a function that calls it",
-		    option, p->name, p->function, elf_object_path(o));
+		    "%s of %s is an indirect function: the code there only chooses, when it is "
+		    "loaded, which of several is called by that name; use a function that calls it",
+		    p->function, elf_object_path(o));
 }
 
 /* A function can be called after its place, "libz.so.1+0x2f40", which reads like an offset: one
@@ -158,7 +151,7 @@ static bool find_place(const struct elf_object *o, const struct point_spec *p,
 /* A path and a line for each of the functions, as can be written for one of them; else its address.
  */
 static int say_namesakes(const struct elf_object *o, struct line_table *lines,
-			 const struct point_spec *p, const char *option, struct error *e)
+			 const struct point_spec *p, struct error *e)
 {
 	struct elf_symbol all[MAX_NAMESAKES];
 	int n = elf_object_namesakes(o, p->function, all, MAX_NAMESAKES);
@@ -184,9 +177,8 @@ static int say_namesakes(const struct elf_object *o, struct line_table *lines,
 	if (n <= 0)
 		return n < 0 ? fail(e, -n, "out of memory") : 0;
 	return fail(e, ENOTUNIQ,
-		    "%s %s: several functions are called so; name one by its arguments or "
-		    "its place: %s",
-		    option, p->name, text);
+		    "several functions are called so; name one by its arguments or its place: %s",
+		    text);
 }
 
 /* What is said of a point in code that several functions share. */
@@ -208,8 +200,8 @@ static int find_sharers(const struct elf_object *o, const struct point_spec *p, 
 /* Where the function is entered. *ret_offset: what was written behind its name, and is no part of
  * it. */
 static int find_entries(const struct elf_object *o, struct line_table *lines,
-			const struct point_spec *p, const char *option, struct elf_symbol **ret,
-			size_t *ret_n, uint64_t *ret_offset, struct error *e)
+			const struct point_spec *p, struct elf_symbol **ret, size_t *ret_n,
+			uint64_t *ret_offset, struct error *e)
 {
 	_cleanup_free_ struct elf_symbol *entries = NULL;
 	struct elf_symbol place;
@@ -221,7 +213,7 @@ static int find_entries(const struct elf_object *o, struct line_table *lines,
 		*ret_n = 1;
 		*ret_offset = 0;
 	} else {
-		r = say_namesakes(o, lines, p, option, e);
+		r = say_namesakes(o, lines, p, e);
 		if (r < 0)
 			return r;
 		r = elf_object_find_entries(o, p->function, &entries, ret_n);
@@ -229,25 +221,24 @@ static int find_entries(const struct elf_object *o, struct line_table *lines,
 	if (r == -ENOMEM)
 		return fail(e, ENOMEM, "out of memory");
 	if (r < 0)
-		return point_no_function(o, p, option, r, e);
+		return point_no_function(o, p, r, e);
 	if (entries[0].is_indirect)
-		return is_indirect(o, p, option, e);
+		return is_indirect(o, p, e);
 	*ret = TAKE_PTR(entries);
 	return 0;
 }
 
 /* *ret_offset: the places are offsets in the function. */
 static int find_function(const struct elf_object *o, struct line_table *lines,
-			 const struct point_spec *p, const char *option, uint64_t **ret,
-			 size_t *ret_n, bool *ret_offset, struct error *e)
+			 const struct point_spec *p, uint64_t **ret, size_t *ret_n,
+			 bool *ret_offset, struct error *e)
 {
 	_cleanup_free_ struct elf_symbol *entries = NULL;
 	uint64_t offset;
-	int r = find_entries(o, lines, p, option, &entries, ret_n, &offset, e);
+	int r = find_entries(o, lines, p, &entries, ret_n, &offset, e);
 
-	if (r < 0)
-		return r;
-	r = offset ? check_offset(o, &entries[0], p, option, e) : 0;
+	if (r == 0 && offset)
+		r = check_offset(o, &entries[0], p, e);
 	if (r < 0)
 		return r;
 	/* The same offset is another place in a copy. */
@@ -262,8 +253,7 @@ static int find_function(const struct elf_object *o, struct line_table *lines,
 
 /* The code of a function whose samples count. */
 static int find_sampled(const struct elf_object *o, struct line_table *lines,
-			const struct point_spec *p, const char *option, struct point_sites *ret,
-			struct error *e)
+			const struct point_spec *p, struct point_sites *ret, struct error *e)
 {
 	struct elf_symbol place;
 	int r;
@@ -274,17 +264,17 @@ static int find_sampled(const struct elf_object *o, struct line_table *lines,
 		return 0;
 	}
 	if (p->offset)
-		return fail(e, EINVAL,
-			    "%s %s: samples are counted of a whole function; leave out what stands "
-			    "behind %s",
-			    option, p->name, p->function);
-	r = say_namesakes(o, lines, p, option, e);
+		return fail(
+			e, EINVAL,
+			"samples are counted of a whole function; leave out what stands behind %s",
+			p->function);
+	r = say_namesakes(o, lines, p, e);
 	if (r < 0)
 		return r;
 	r = elf_object_find_code(o, p->function, &ret->code, &ret->n_code);
 	if (r == 0 && ret->code[0].is_indirect)
-		return is_indirect(o, p, option, e);
-	return r == -ENOENT || r == -EINVAL ? point_no_function(o, p, option, r, e) : r;
+		return is_indirect(o, p, e);
+	return r == -ENOENT || r == -EINVAL ? point_no_function(o, p, r, e) : r;
 }
 
 struct usdt_search {
@@ -331,27 +321,22 @@ static int look_at_probe(const struct usdt_probe *probe, void *arg)
 	return 0;
 }
 
-static int find_usdt(const struct elf_object *o, const struct point_spec *p, const char *option,
+static int find_usdt(const struct elf_object *o, const struct point_spec *p,
 		     struct point_sites *ret, struct error *e)
 {
 	struct usdt_search x = {.o = o, .p = p, .sites = ret, .distance = UINT_MAX};
 	int r = usdt_each(o, look_at_probe, &x);
 
-	if (r < 0) {
-		point_sites_free(ret);
-		return fail(e, -r, "%s %s: %s", option, p->name,
-			    r == -E2BIG ? "too many places" : "out of memory");
-	}
+	if (r < 0)
+		return fail(e, -r, r == -E2BIG ? "too many places" : "out of memory");
 	if (ret->n)
 		return 0;
 	if (!x.any)
-		return fail(
-			e, ENOENT,
-			"%s %s: %s has no USDT probes; for a library's: usdt:BINARY:PROVIDER:NAME",
-			option, p->name, elf_object_path(o));
-	return fail(e, ENOENT,
-		    "%s %s: no USDT probe %s:%s in %s%s%s; `cozbpf list points` shows all", option,
-		    p->name, p->provider, p->event, elf_object_path(o),
+		return fail(e, ENOENT,
+			    "%s has no USDT probes; for a library's: usdt:BINARY:PROVIDER:NAME",
+			    elf_object_path(o));
+	return fail(e, ENOENT, "no USDT probe %s:%s in %s%s%s; `cozbpf list points` shows all",
+		    p->provider, p->event, elf_object_path(o),
 		    x.near[0] ? "; did you mean " : "", x.near);
 }
 
@@ -376,14 +361,13 @@ static void make_sites(const struct elf_object *o, const uint64_t *addrs, size_t
 
 /* All returns of the function and of its copies. */
 static int find_returns(const struct elf_object *o, struct line_table *lines,
-			const struct point_spec *p, const char *option, struct point_sites *ret,
-			struct error *e)
+			const struct point_spec *p, struct point_sites *ret, struct error *e)
 {
 	_cleanup_free_ struct elf_symbol *entries = NULL;
 	struct error why = {0};
 	uint64_t offset;
 	size_t n = 0;
-	int r = find_entries(o, lines, p, option, &entries, &n, &offset, e);
+	int r = find_entries(o, lines, p, &entries, &n, &offset, e);
 
 	if (r < 0)
 		return r;
@@ -393,12 +377,11 @@ static int find_returns(const struct elf_object *o, struct line_table *lines,
 
 		r = code_exits(o, &entries[i], &exits, &more, &why);
 		if (r < 0)
-			return fail(
-				e, -r,
-				"%s %s: %s; use a line, or FUNCTION+OFFSET of each ret instruction",
-				option, p->name, why.text);
+			return fail(e, -r,
+				    "%s; use a line, or FUNCTION+OFFSET of each ret instruction",
+				    why.text);
 		if (more > POINT_MAX_SITES - ret->n)
-			return fail(e, E2BIG, "%s %s: too many places", option, p->name);
+			return fail(e, E2BIG, "too many places");
 		ret->exits = xreallocarray(ret->exits, ret->n + more, sizeof(*exits));
 		memcpy(ret->exits + ret->n, exits, more * sizeof(*exits));
 		ret->n += more;
@@ -413,8 +396,8 @@ static int find_returns(const struct elf_object *o, struct line_table *lines,
 }
 
 /* Places where a probe would change what the program does: the point is refused. */
-static int check_places(const struct elf_object *o, const struct point_spec *p, const char *option,
-			struct point_sites *sites, struct error *e)
+static int check_places(const struct elf_object *o, const struct point_sites *sites,
+			struct error *e)
 {
 	_cleanup_(code_places_close) struct code_places places = {.o = o};
 	struct error why = {0};
@@ -424,15 +407,12 @@ static int check_places(const struct elf_object *o, const struct point_spec *p, 
 		r = code_place_check(&places, sites->all[i].vaddr, &why);
 	if (r == 0)
 		return 0;
-	point_sites_free(sites);
-	return fail(e, -r, "%s %s: %s; use sampled:FUNCTION or sampled:FILE:LINE", option, p->name,
-		    why.text);
+	return fail(e, -r, "%s; use sampled:FUNCTION or sampled:FILE:LINE", why.text);
 }
 
 /* Places where a probe would do harm, or nothing: one is moved where that changes nothing but the
  * place, else the point is refused. */
-static int check_sites(const struct elf_object *o, const struct point_spec *p, const char *option,
-		       struct point_sites *sites, struct error *e)
+static int check_sites(const struct elf_object *o, struct point_sites *sites, struct error *e)
 {
 	uint64_t at = 0;
 	enum code_cost cost = CODE_EMULATED;
@@ -447,21 +427,18 @@ static int check_sites(const struct elf_object *o, const struct point_spec *p, c
 		at = s->vaddr;
 	}
 	if (cost < CODE_NOP5)
-		return check_places(o, p, option, sites, e);
-	point_sites_free(sites);
+		return check_places(o, sites, e);
 	if (cost == CODE_REFUSED)
 		return fail(e, ENOTSUP,
-			    "%s %s: the kernel cannot probe the instruction at 0x%llx of %s (it is "
-			    "atomic, is a breakpoint itself, "
-			    "or has a segment's prefix); use the line or FUNCTION+OFFSET of one "
-			    "before or after it",
-			    option, p->name, (unsigned long long)at, elf_object_path(o));
+			    "the kernel cannot probe the instruction at 0x%llx of %s (it is atomic, "
+			    "is a breakpoint itself, or has a segment's prefix); use the line or "
+			    "FUNCTION+OFFSET of one before or after it",
+			    (unsigned long long)at, elf_object_path(o));
 	return fail(e, ENOTSUP,
-		    "%s %s: at 0x%llx of %s is a nop of five bytes, where a probe makes children "
-		    "that the program forks crash (on "
-		    "Linux 6.18), and what is behind it can be reached without it; use the line or "
-		    "FUNCTION+OFFSET of one before or after it",
-		    option, p->name, (unsigned long long)at, elf_object_path(o));
+		    "at 0x%llx of %s is a nop of five bytes, where a probe makes children that the "
+		    "program forks crash (on Linux 6.18), and what is behind it can be reached "
+		    "without it; use the line or FUNCTION+OFFSET of one before or after it",
+		    (unsigned long long)at, elf_object_path(o));
 }
 
 /* A library is opened through a link of the process's, which nobody knows: say its path. */
@@ -477,8 +454,9 @@ static void name_object(struct error *e, const char *opened, const char *path)
 	*e = text;
 }
 
-static int find_in(const struct elf_object *o, struct line_table *lines, const struct point_spec *p,
-		   bool exact, const char *option, struct point_sites *ret, struct error *e)
+/* What it says does not name the point yet. */
+static int find_places(const struct elf_object *o, struct line_table *lines,
+		       const struct point_spec *p, struct point_sites *ret, struct error *e)
 {
 	bool by_line = p->kind == POINT_FILE_LINE || p->kind == POINT_SAMPLED_LINE;
 	_cleanup_free_ uint64_t *addrs = NULL;
@@ -489,17 +467,17 @@ static int find_in(const struct elf_object *o, struct line_table *lines, const s
 
 	ret->by_address = p->function && find_place(o, p, &place);
 	if (p->kind == POINT_USDT)
-		r = find_usdt(o, p, option, ret, e);
+		r = find_usdt(o, p, ret, e);
 	else if (p->kind == POINT_SAMPLED_FUNCTION)
-		r = find_sampled(o, lines, p, option, ret, e);
+		r = find_sampled(o, lines, p, ret, e);
 	else if (p->at_return)
-		r = find_returns(o, lines, p, option, ret, e);
+		r = find_returns(o, lines, p, ret, e);
 	else if (by_line)
-		r = point_find_line(o, lines, p, option, &addrs, &n, e);
+		r = point_find_line(o, lines, p, &addrs, &n, e);
 	else
-		r = find_function(o, lines, p, option, &addrs, &n, &offset, e);
+		r = find_function(o, lines, p, &addrs, &n, &offset, e);
 	if (r == 0 && n > POINT_MAX_SITES)
-		r = fail(e, E2BIG, "%s %s: too many places", option, p->name);
+		r = fail(e, E2BIG, "too many places");
 	for (size_t i = 0; r == 0 && i < n; i++)
 		r = find_sharers(o, p, by_line, addrs[i], ret, e);
 	for (size_t i = 0; r == 0 && i < ret->n; i++)
@@ -507,22 +485,30 @@ static int find_in(const struct elf_object *o, struct line_table *lines, const s
 	for (size_t i = 0; r == 0 && i < ret->n_code; i++)
 		r = find_sharers(o, p, false, ret->code[i].addr, ret, e);
 	if (r == 0 && n && p->kind != POINT_SAMPLED_LINE)
-		make_sites(o, addrs, n, exact || offset, ret);
-	if (r == 0 && ret->n)
-		r = check_sites(o, p, option, ret, e);
-	if (r < 0)
-		point_sites_free(ret);
-	return r;
+		make_sites(o, addrs, n, p->exact || offset, ret);
+	return r == 0 && ret->n ? check_sites(o, ret, e) : r;
+}
+
+static int find_in(const struct elf_object *o, struct line_table *lines, const struct point_spec *p,
+		   const char *option, struct point_sites *ret, struct error *e)
+{
+	struct error why = {.text = "out of memory"};
+	int r = find_places(o, lines, p, ret, &why);
+
+	if (r == 0)
+		return 0;
+	point_sites_free(ret);
+	return fail(e, -r, "%s %s: %s", option, p->name, why.text);
 }
 
 /* By what the file itself and files of the host say. @found: with the container's debug file the
  * point was found. */
-static int find_strictly(struct code_map *code, size_t i, const struct point_spec *p, bool exact,
+static int find_strictly(struct code_map *code, size_t i, const struct point_spec *p,
 			 const char *option, bool found, struct point_sites *ret, struct error *e)
 {
 	struct line_table *lines;
 	const struct elf_object *o = code_map_strict(code, i, &lines, e);
-	int r = o ? find_in(o, lines, p, exact, option, ret, e) : -ENOEXEC;
+	int r = o ? find_in(o, lines, p, option, ret, e) : -ENOEXEC;
 
 	code_map_strict_done(code, i, r == 0);
 	if (r == 0 || !found)
@@ -536,8 +522,8 @@ static int find_strictly(struct code_map *code, size_t i, const struct point_spe
 		    option, p->name);
 }
 
-int point_find(struct code_map *code, size_t i, const struct point_spec *p, bool exact,
-	       const char *option, struct point_sites *ret, struct error *e)
+int point_find(struct code_map *code, size_t i, const struct point_spec *p, const char *option,
+	       struct point_sites *ret, struct error *e)
 {
 	const struct elf_object *o = code_map_elf(code, i, e);
 	struct error why = {0};
@@ -547,14 +533,14 @@ int point_find(struct code_map *code, size_t i, const struct point_spec *p, bool
 	*ret = (struct point_sites){0};
 	if (!o)
 		return -ENOEXEC;
-	r = find_in(o, p->kind != POINT_USDT ? code_map_lines(code, i, NULL) : NULL, p, exact,
-		    option, ret, &why);
+	r = find_in(o, p->kind != POINT_USDT ? code_map_lines(code, i, NULL) : NULL, p, option, ret,
+		    &why);
 	if (probed && elf_object_has_container_debug(o)) {
 		if (r == 0)
 			point_sites_free(ret);
 		*ret = (struct point_sites){0};
 		why = (struct error){0};
-		r = find_strictly(code, i, p, exact, option, r == 0, ret, &why);
+		r = find_strictly(code, i, p, option, r == 0, ret, &why);
 	}
 	if (r == 0)
 		return 0;

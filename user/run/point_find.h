@@ -31,17 +31,18 @@ struct point_sites {
  * points that have sites. */
 bool point_may_be_in(const struct code_map *code, const struct point_spec *p, size_t i);
 /* Where the point is in object @i: at least one site, each of which can be probed, cheap ones where
- * one is as good as another unless @exact; or code of a function whose samples count. -ENOENT,
+ * one is as good as another unless @p is exact; or code of a function whose samples count. -ENOENT,
  * -EINVAL, ...: it is not, @e names @option, the point, what is wrong and what is near. *ret is the
  * caller's. */
-int point_find(struct code_map *code, size_t i, const struct point_spec *p, bool exact,
-	       const char *option, struct point_sites *ret, struct error *e);
+int point_find(struct code_map *code, size_t i, const struct point_spec *p, const char *option,
+	       struct point_sites *ret, struct error *e);
 void point_sites_free(struct point_sites *s); /* frees the contents */
 
-/* Tells what is wrong with FILE:LINE in the object: for options that name a line and no point.
+/* Tells what is wrong with FILE:LINE in the object, but not of which point or line that is said.
  * Addresses of its first statements in *ret, the caller's. @t may be NULL. */
 int point_find_line(const struct elf_object *o, struct line_table *t, const struct point_spec *p,
-		    const char *option, uint64_t **ret, size_t *ret_n, struct error *e);
-/* Says why there is no function of the name; @err as elf_object_find_function returned it. */
-int point_no_function(const struct elf_object *o, const struct point_spec *p, const char *option,
-		      int err, struct error *e);
+		    uint64_t **ret, size_t *ret_n, struct error *e);
+/* Likewise, says why there is no function of the name; @err as elf_object_find_function returned
+ * it. */
+int point_no_function(const struct elf_object *o, const struct point_spec *p, int err,
+		      struct error *e);

@@ -345,6 +345,7 @@ static int check_fixed_line(struct run *r, struct error *e)
 	const struct elf_object *o = code_map_main(r->code);
 	_cleanup_free_ uint64_t *addrs = NULL;
 	_cleanup_free_ char *file = NULL, *place = NULL;
+	struct error why = {0};
 	struct elf_symbol sym;
 	size_t n;
 	int err;
@@ -357,20 +358,22 @@ static int check_fixed_line(struct run *r, struct error *e)
 	if (!written || !*written || r->options.binaries.n || r->wrapper ||
 	    (r->repeat && r->repeat->line == r->options.fixed_line))
 		return 0;
-	p.name = (char *)written;
 	if (r->options.granularity == RUN_BY_FUNCTION) {
 		p.function = (char *)written;
 		err = elf_object_find_function(o, written, &sym);
-		return err < 0 ? point_no_function(o, &p, "--fixed-line", err, e)
-			       : check_target(r, sym.addr, false, e);
+		if (err == 0)
+			return check_target(r, sym.addr, false, e);
+		err = point_no_function(o, &p, err, &why);
+		return fail(e, -err, "--fixed-line %s: %s", written, why.text);
 	}
 	colon = strrchr(written, ':');
 	file = xstrndup(written, colon ? (size_t)(colon - written) : strlen(written));
 	p.file = file;
 	p.line = colon ? (uint32_t)strtoul(colon + 1, NULL, 10) : 0;
-	err = point_find_line(o, lines, &p, "--fixed-line", &addrs, &n, e);
-	if (err == 0)
-		err = check_sampled_as(r, &p, addrs[0], e);
+	err = point_find_line(o, lines, &p, &addrs, &n, &why);
+	if (err < 0)
+		return fail(e, -err, "--fixed-line %s: %s", written, why.text);
+	err = check_sampled_as(r, &p, addrs[0], e);
 	for (size_t i = 0; err == 0 && i < n; i++)
 		if (elf_object_function_at(o, addrs[i], &sym) == 0)
 			err = check_target(r, sym.addr, true, e);

@@ -40,7 +40,7 @@ static int find_sites(struct run *r, const struct point_spec *p, struct point_si
 
 		if (!point_may_be_in(r->code, p, i))
 			continue;
-		err = point_find(r->code, i, p, false, "-l", &one, e);
+		err = point_find(r->code, i, p, "-l", &one, e);
 		if (err == 0)
 			add_sites(ret, &one);
 		point_sites_free(&one);
