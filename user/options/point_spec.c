@@ -47,15 +47,13 @@ static int split_name(const char *text, size_t *ret_name_len, const char **ret_w
 		return 0;
 	n = (size_t)(equals - text);
 	if (n == 0)
-		return fail(e, EINVAL, "--progress '%s': the name before '=' is empty", text);
+		return fail(e, EINVAL, "the name before '=' is empty");
 	if (strspn(text, NAME_CHARS) < n) {
 		/* Before '=', these belong to a C++ or Rust function or to a path; anything else
 		 * was meant as a name. */
 		if (strcspn(text, ":<>()[]{}~*&+/%!^|,$@") < n)
 			return 0;
-		return fail(e, EINVAL,
-			    "--progress '%s': a name has letters, digits, '_', '.' and '-' only",
-			    text);
+		return fail(e, EINVAL, "a name has letters, digits, '_', '.' and '-' only");
 	}
 	*ret_name_len = n;
 	*ret_where = equals + 1;
@@ -75,8 +73,7 @@ static const char *last_separator(const char *where)
 	return NULL;
 }
 
-static int parse_line(const char *text, const char *where, const char *colon, struct point_spec *p,
-		      struct error *e)
+static int parse_line(const char *where, const char *colon, struct point_spec *p, struct error *e)
 {
 	const char *left = colon;
 	uint64_t line = 0;
@@ -84,13 +81,11 @@ static int parse_line(const char *text, const char *where, const char *colon, st
 	for (const char *c = colon + 1; *c && line <= UINT32_MAX; c++)
 		line = line * 10 + (uint64_t)(*c - '0');
 	if (line == 0 || line > UINT32_MAX)
-		return fail(e, EINVAL, "--progress '%s': lines are numbered from 1 to %u", text,
-			    UINT32_MAX);
+		return fail(e, EINVAL, "lines are numbered from 1 to %u", UINT32_MAX);
 	while (left > where && strchr(DIGITS, left[-1]))
 		left--;
 	if (left < colon && left > where + 1 && left[-1] == ':' && left[-2] != ':')
-		return fail(e, EINVAL,
-			    "--progress '%s': a column is not part of FILE:LINE; write %.*s", text,
+		return fail(e, EINVAL, "a column is not part of FILE:LINE; write %.*s",
 			    (int)(colon - where), where);
 	p->kind = POINT_FILE_LINE;
 	p->line = (uint32_t)line;
@@ -99,16 +94,14 @@ static int parse_line(const char *text, const char *where, const char *colon, st
 }
 
 /* FUNCTION[+OFFSET] or FUNCTION%return. A '+' without a digit behind it is an operator's. */
-static int parse_function(const char *text, const char *function, struct point_spec *p,
-			  struct error *e)
+static int parse_function(const char *function, struct point_spec *p, struct error *e)
 {
 	size_t n = without_return(function);
 	const char *plus = memrchr(function, '+', n);
 
 	p->at_return = function[n];
 	if (n == 0)
-		return fail(e, EINVAL, "--progress '%s': no function stands before %s", text,
-			    RETURN);
+		return fail(e, EINVAL, "no function stands before %s", RETURN);
 	if (plus && plus > function && plus[1] && strchr(DIGITS, plus[1])) {
 		char *end;
 
@@ -116,14 +109,11 @@ static int parse_function(const char *text, const char *function, struct point_s
 		p->offset = strtoull(plus + 1, &end, strncasecmp(plus + 1, "0x", 2) == 0 ? 16 : 10);
 		if (end != function + n || errno || p->offset > INT32_MAX)
 			return fail(e, EINVAL,
-				    "--progress '%s': the offset behind '+' is a number of bytes, "
-				    "12 or 0xc",
-				    text);
+				    "the offset behind '+' is a number of bytes, 12 or 0xc");
 		if (p->at_return)
 			return fail(e, EINVAL,
-				    "--progress '%s': only a whole function returns; leave out the "
-				    "offset or %s",
-				    text, RETURN);
+				    "only a whole function returns; leave out the offset or %s",
+				    RETURN);
 		n = (size_t)(plus - function);
 	}
 	p->function = xstrndup(function, n);
@@ -137,17 +127,16 @@ static bool is_word(const char *from, const char *end)
 }
 
 /* [BINARY:]PROVIDER:NAME */
-static int parse_usdt(const char *text, const char *where, struct point_spec *p, struct error *e)
+static int parse_usdt(const char *where, struct point_spec *p, struct error *e)
 {
 	const char *end = where + strlen(where), *name = strrchr(where, ':'), *provider;
 
 	provider = name ? memrchr(where, ':', (size_t)(name - where)) : NULL;
 	if (!name || !is_word(name + 1, end) || !is_word(provider ? provider + 1 : where, name) ||
 	    provider == where)
-		return fail(e, EINVAL,
-			    "--progress '%s': a USDT probe is written usdt:PROVIDER:NAME or "
-			    "usdt:BINARY:PROVIDER:NAME",
-			    text);
+		return fail(
+			e, EINVAL,
+			"a USDT probe is written usdt:PROVIDER:NAME or usdt:BINARY:PROVIDER:NAME");
 	p->kind = POINT_USDT;
 	p->event = xstrdup(name + 1);
 	p->provider = provider ? copy(provider + 1, name) : copy(where, name);
@@ -156,15 +145,13 @@ static int parse_usdt(const char *text, const char *where, struct point_spec *p,
 }
 
 /* NAME[%return] */
-static int parse_syscall(const char *text, const char *where, struct point_spec *p, struct error *e)
+static int parse_syscall(const char *where, struct point_spec *p, struct error *e)
 {
 	size_t n = without_return(where);
 
 	if (!is_word(where, where + n))
-		return fail(
-			e, EINVAL,
-			"--progress '%s': a system call is written syscall:NAME or syscall:NAME%s",
-			text, RETURN);
+		return fail(e, EINVAL, "a system call is written syscall:NAME or syscall:NAME%s",
+			    RETURN);
 	p->kind = POINT_SYSCALL;
 	p->at_return = where[n];
 	p->event = xstrndup(where, n);
@@ -172,16 +159,12 @@ static int parse_syscall(const char *text, const char *where, struct point_spec 
 }
 
 /* CATEGORY:NAME */
-static int parse_tracepoint(const char *text, const char *where, struct point_spec *p,
-			    struct error *e)
+static int parse_tracepoint(const char *where, struct point_spec *p, struct error *e)
 {
 	const char *colon = strchr(where, ':');
 
 	if (!colon || !is_word(where, colon) || !is_word(colon + 1, where + strlen(where)))
-		return fail(
-			e, EINVAL,
-			"--progress '%s': a kernel tracepoint is written tracepoint:CATEGORY:NAME",
-			text);
+		return fail(e, EINVAL, "a kernel tracepoint is written tracepoint:CATEGORY:NAME");
 	p->kind = POINT_TRACEPOINT;
 	p->provider = copy(where, colon);
 	p->event = xstrdup(colon + 1);
@@ -206,7 +189,7 @@ static void library_of_place(struct point_spec *p)
 }
 
 /* FILE:LINE or [BINARY:]FUNCTION */
-static int parse_sampled(const char *text, const char *where, struct point_spec *p, struct error *e)
+static int parse_sampled(const char *where, struct point_spec *p, struct error *e)
 {
 	const char *colon = last_separator(where), *right = colon ? colon + 1 : where;
 	int r;
@@ -214,22 +197,20 @@ static int parse_sampled(const char *text, const char *where, struct point_spec 
 	if (!*right || colon == where ||
 	    (strchr(DIGITS, *right) && (!colon || strspn(right, DIGITS) != strlen(right))))
 		return fail(e, EINVAL,
-			    "--progress '%s': samples are counted of a line or a function: "
-			    "sampled:FILE:LINE, "
-			    "sampled:[BINARY:]FUNCTION",
-			    text);
+			    "samples are counted of a line or a function: sampled:FILE:LINE, "
+			    "sampled:[BINARY:]FUNCTION");
 	if (strchr(DIGITS, *right)) {
-		r = parse_line(text, where, colon, p, e);
+		r = parse_line(where, colon, p, e);
 		p->kind = POINT_SAMPLED_LINE;
 		return r;
 	}
 	p->kind = POINT_SAMPLED_FUNCTION;
-	r = parse_function(text, right, p, e);
+	r = parse_function(right, p, e);
 	if (r == 0 && p->at_return)
-		return fail(e, EINVAL,
-			    "--progress '%s': samples are counted of a whole function; leave out "
-			    "what stands behind %s",
-			    text, p->function);
+		return fail(
+			e, EINVAL,
+			"samples are counted of a whole function; leave out what stands behind %s",
+			p->function);
 	if (r < 0)
 		return r;
 	if (colon)
@@ -241,7 +222,7 @@ static int parse_sampled(const char *text, const char *where, struct point_spec 
 
 static const struct {
 	const char *prefix;
-	int (*parse)(const char *text, const char *where, struct point_spec *p, struct error *e);
+	int (*parse)(const char *where, struct point_spec *p, struct error *e);
 } prefixed[] = {
 	{"usdt:", parse_usdt},
 	{"syscall:", parse_syscall},
@@ -249,21 +230,20 @@ static const struct {
 	{"sampled:", parse_sampled},
 };
 
-static int parse_where(const char *text, const char *where, struct point_spec *p, struct error *e)
+static int parse_where(const char *where, struct point_spec *p, struct error *e)
 {
 	const char *colon, *right;
 	int r;
 
 	if (!*where)
-		return fail(e, EINVAL, "--progress '%s': no place is named; allowed are " SUPPORTED,
-			    text);
+		return fail(e, EINVAL, "no place is named; allowed are " SUPPORTED);
 	for (size_t i = 0; i < sizeof(prefixed) / sizeof(prefixed[0]); i++)
 		if (strncmp(where, prefixed[i].prefix, strlen(prefixed[i].prefix)) == 0)
-			return prefixed[i].parse(text, where + strlen(prefixed[i].prefix), p, e);
+			return prefixed[i].parse(where + strlen(prefixed[i].prefix), p, e);
 	colon = last_separator(where);
 	if (!colon) {
 		p->kind = POINT_FUNCTION;
-		r = parse_function(text, where, p, e);
+		r = parse_function(where, p, e);
 		if (r == 0)
 			library_of_place(p);
 		if (p->binary)
@@ -272,46 +252,50 @@ static int parse_where(const char *text, const char *where, struct point_spec *p
 	}
 	right = colon + 1;
 	if (colon == where || !*right)
-		return fail(e, EINVAL,
-			    "--progress '%s': nothing stands %s ':'; allowed are " SUPPORTED, text,
+		return fail(e, EINVAL, "nothing stands %s ':'; allowed are " SUPPORTED,
 			    *right ? "before" : "behind");
 	if (strspn(right, DIGITS) == strlen(right))
-		return parse_line(text, where, colon, p, e);
+		return parse_line(where, colon, p, e);
 	if (strspn(right, DIGITS) == without_return(right) && strchr(DIGITS, *right))
-		return fail(
-			e, EINVAL,
-			"--progress '%s': a line does not return; name the function: FUNCTION%s",
-			text, RETURN);
+		return fail(e, EINVAL, "a line does not return; name the function: FUNCTION%s",
+			    RETURN);
 	if (strchr(DIGITS, *right))
-		return fail(e, EINVAL,
-			    "--progress '%s': '%s' is neither a line number nor a function", text,
-			    right);
+		return fail(e, EINVAL, "'%s' is neither a line number nor a function", right);
 	p->kind = POINT_BINARY_FUNCTION;
 	p->binary = copy(where, colon);
-	return parse_function(text, right, p, e);
+	return parse_function(right, p, e);
+}
+
+static int parse(const char *text, struct point_spec *p, struct error *e)
+{
+	const char *where;
+	size_t name_len;
+	int r;
+
+	/* The name goes into files whose text form has no escaping. */
+	for (const char *c = text; *c; c++)
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			return fail(e, EINVAL, "control characters are not allowed");
+	r = split_name(text, &name_len, &where, e);
+	if (r == 0)
+		r = parse_where(where, p, e);
+	if (r == 0)
+		p->name = name_len ? xstrndup(text, name_len) : xstrdup(where);
+	return r;
 }
 
 int point_spec_parse(const char *text, struct point_spec *ret, struct error *e)
 {
 	_cleanup_(point_spec_free) struct point_spec p = {};
-	const char *where;
-	size_t name_len;
+	struct error why = {};
 	int r;
 
 	if (strnlen(text, POINT_TEXT_MAX + 1) > POINT_TEXT_MAX)
 		return fail(e, EINVAL, "--progress: the point is longer than %d bytes",
 			    POINT_TEXT_MAX);
-	/* The name goes into files whose text form has no escaping. */
-	for (const char *c = text; *c; c++)
-		if ((unsigned char)*c < 0x20 || *c == 0x7f)
-			return fail(e, EINVAL,
-				    "--progress '%s': control characters are not allowed", text);
-	r = split_name(text, &name_len, &where, e);
-	if (r == 0)
-		r = parse_where(text, where, &p, e);
+	r = parse(text, &p, &why);
 	if (r < 0)
-		return r;
-	p.name = name_len ? xstrndup(text, name_len) : xstrdup(where);
+		return fail(e, -r, "--progress '%s': %s", text, why.text);
 	*ret = p;
 	p = (struct point_spec){};
 	return 0;
