@@ -10,7 +10,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const resources[] = {"cpu", "memory", "io"};
+struct unit {
+	const char *name; /* NULL: no further one */
+	double factor;
+};
+static const struct unit plain[] = {{"", 1}, {NULL, 0}}, percent[] = {{"", 1}, {"%", 1}, {NULL, 0}},
+			 times[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}, {NULL, 0}};
+
+/* All conditions but those of latency points. */
+static const struct {
+	const char *head, *name; /* HEAD(NAME), or HEAD */
+	enum stop_kind kind;
+	const struct unit *units; /* of the bound */
+} conditions[] = {
+	{"load", "", STOP_LOAD, plain},	    {"restarts", "", STOP_RESTARTS, plain},
+	{"psi", "cpu", STOP_PSI, percent},  {"psi", "memory", STOP_PSI, percent},
+	{"psi", "io", STOP_PSI, percent},
+};
 
 void stop_spec_free(struct stop_spec *s)
 {
@@ -19,8 +35,7 @@ void stop_spec_free(struct stop_spec *s)
 }
 
 /* A number, and behind it one of the units, which may be none. */
-static bool number(const char *text, const char *const *units, const double *factors, size_t n,
-		   double *ret)
+static bool number(const char *text, const struct unit *units, double *ret)
 {
 	static const struct option_row row = {.name = "stop-if"};
 	size_t digits = strspn(text, "0123456789.");
@@ -29,49 +44,23 @@ static bool number(const char *text, const char *const *units, const double *fac
 
 	if (option_real(&row, head, 0, 1e15, &v, NULL) < 0)
 		return false;
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(text + digits, units[i]) == 0) {
-			*ret = v * factors[i];
-			return true;
-		}
-	return false;
-}
-
-static bool is_plain(const char *text, double *ret)
-{
-	static const char *const units[] = {""};
-	static const double factors[] = {1};
-
-	return number(text, units, factors, 1, ret);
-}
-
-static bool is_percent(const char *text, double *ret)
-{
-	static const char *const units[] = {"", "%"};
-	static const double factors[] = {1, 1};
-
-	return number(text, units, factors, 2, ret);
-}
-
-static bool is_time(const char *text, double *ret)
-{
-	static const char *const units[] = {"ns", "us", "ms", "s"};
-	static const double factors[] = {1, 1e3, 1e6, 1e9};
-
-	return number(text, units, factors, 4, ret);
+	while (units->name && strcmp(text + digits, units->name) != 0)
+		units++;
+	*ret = v * units->factor;
+	return units->name;
 }
 
 /* "p99.9": 0.999. */
 static bool is_quantile(const char *text, double *ret)
 {
-	double percent;
+	double share;
 
 	*ret = -1;
 	if (strcmp(text, "mean") == 0)
 		return true;
-	if (*text != 'p' || !is_plain(text + 1, &percent) || percent <= 0 || percent >= 100)
+	if (*text != 'p' || !number(text + 1, plain, &share) || share <= 0 || share >= 100)
 		return false;
-	*ret = percent / 100;
+	*ret = share / 100;
 	return true;
 }
 
@@ -90,26 +79,15 @@ static bool parse(char *head, const char *value, struct stop_spec *ret)
 {
 	char *name = cut_name(head);
 
-	if (!name && strcmp(head, "load") == 0) {
-		ret->kind = STOP_LOAD;
-		return is_plain(value, &ret->bound);
-	}
-	if (!name && strcmp(head, "restarts") == 0) {
-		ret->kind = STOP_RESTARTS;
-		return is_plain(value, &ret->bound);
-	}
-	if (!name)
-		return false;
-	ret->name = xstrdup(name);
-	if (strcmp(head, "psi") == 0) {
-		ret->kind = STOP_PSI;
-		for (size_t i = 0; i < sizeof(resources) / sizeof(resources[0]); i++)
-			if (strcmp(name, resources[i]) == 0)
-				return is_percent(value, &ret->bound);
-		return false;
-	}
+	ret->name = name ? xstrdup(name) : NULL;
+	for (size_t i = 0; i < sizeof(conditions) / sizeof(conditions[0]); i++)
+		if (strcmp(head, conditions[i].head) == 0 &&
+		    strcmp(name ? name : "", conditions[i].name) == 0) {
+			ret->kind = conditions[i].kind;
+			return number(value, conditions[i].units, &ret->bound);
+		}
 	ret->kind = STOP_LATENCY;
-	return is_quantile(head, &ret->quantile) && is_time(value, &ret->bound);
+	return name && is_quantile(head, &ret->quantile) && number(value, times, &ret->bound);
 }
 
 int stop_spec_parse(const char *text, struct stop_spec *ret, struct error *e)
