@@ -5,8 +5,8 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "base/replace_file.h"
 #include "cmd/cmd_database.h"
+#include "cmd/command.h"
 #include "cmd/commands.h"
 #include "counting/counting.h"
 #include "decoder/decoder.h"
@@ -54,32 +54,20 @@ static const struct option_row rows[] = {
 	{NULL},
 };
 
-static void help(void)
-{
-	(void)puts("Usage: cozbpf annotate [OPTION]... FUNCTION|FILE:LINE [PROFILE]...\n"
-		   "Show the instructions of a function: the samples that found them, what they "
-		   "may have waited for,\n"
-		   "and what lines are worth that experiments were made with. Of profiles, or of "
-		   "what 'cozbpf collect'\n"
-		   "has in its database.\n");
-	options_help(stdout, rows);
-	(void)puts("\nExample:\n  cozbpf annotate queue.c:88 profile.jsonl\n  cozbpf annotate "
-		   "--since 1h --image mysqld row_search_mvcc");
-}
+static const struct cmd_help help = {
+	"Usage: cozbpf annotate [OPTION]... FUNCTION|FILE:LINE [PROFILE]...\n"
+	"Show the instructions of a function: the samples that found them, what they may have "
+	"waited for,\n"
+	"and what lines are worth that experiments were made with. Of profiles, or of what "
+	"'cozbpf collect'\nhas in its database.\n",
+	rows,
+	"\nExample:\n  cozbpf annotate queue.c:88 profile.jsonl\n"
+	"  cozbpf annotate --since 1h --image mysqld row_search_mvcc",
+};
 
 static int write_html(FILE *out, void *arg)
 {
 	return annotate_html(out, arg);
-}
-
-static struct replace_file html_file(const struct annotate_command *c)
-{
-	return (struct replace_file){.path = c->html,
-				     .begins = REPORT_HTML_BEGINS,
-				     .kind = "such a report",
-				     .uid = (uid_t)-1,
-				     .gid = (gid_t)-1,
-				     .is_private = c->is_private};
 }
 
 /* @experiments: with the program; empty if there are none. @kernel: samples of the kernel count for
@@ -94,7 +82,7 @@ static int show(const struct annotate_command *c, const struct shares_code *of,
 				     .point = analysis_visited(experiments),
 				     .all = c->all,
 				     .width = (int)c->width};
-	struct replace_file f = html_file(c);
+	struct replace_file f = cmd_html_file(c->html, c->is_private);
 	struct statx st;
 	int r;
 
@@ -238,7 +226,7 @@ static int choose_process(struct annotate_command *c, bool of_database, char **r
 static int annotate(struct annotate_command *c, char *const *words)
 {
 	_cleanup_free_ char *process = NULL;
-	struct replace_file f = html_file(c);
+	struct replace_file f = cmd_html_file(c->html, false);
 	struct error e = {0};
 	int r = c->html ? replace_file_check(&f, &e) : 0;
 
@@ -260,15 +248,10 @@ static int annotate(struct annotate_command *c, char *const *words)
 int cmd_annotate(int argc, char **argv)
 {
 	struct annotate_command c = {.choice = {.by = SHARES_FUNCTION, .to_s = UINT64_MAX}};
-	struct error e = {0};
-	int first;
+	int first, status = cmd_parse(&help, &c, &c.help, argc, argv, &first);
 
-	if (options_parse(rows, &c, argc, argv, &first, &e) < 0)
-		return log_error("annotate: %s", e.text);
-	if (c.help) {
-		help();
-		return 0;
-	}
+	if (status >= 0)
+		return status;
 	if (first >= argc)
 		return log_error("annotate: name a function or FILE:LINE");
 	if (first + 1 < argc && chooses_in_database(&c))

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/utf8.h"
 #include "base/log.h"
+#include "cmd/command.h"
 #include "cmd/commands.h"
 #include "options/run_option_rows.h"
 #include "options/run_options.h"
@@ -47,17 +48,14 @@ static void check_options_free(struct check_options *o)
 	debug_options_free(&o->lines);
 }
 
-static void help(void)
-{
-	(void)puts("Usage: cozbpf check [OPTION]... [COMMAND]\n"
-		   "Try everything that a run uses, for real, and print what works for this user "
-		   "on this\n"
-		   "machine; with COMMAND, also whether its executable can be profiled. Exit "
-		   "status 0: a run\n"
-		   "is possible.\n");
-	options_help(stdout, rows);
-	(void)puts("\nExample:\n  sudo cozbpf check ./server");
-}
+static const struct cmd_help help = {
+	"Usage: cozbpf check [OPTION]... [COMMAND]\n"
+	"Try everything that a run uses, for real, and print what works for this user on this\n"
+	"machine; with COMMAND, also whether its executable can be profiled. Exit status 0: a "
+	"run\nis possible.\n",
+	rows,
+	"\nExample:\n  sudo cozbpf check ./server",
+};
 
 static const char *state_text(const struct feature *f)
 {
@@ -275,14 +273,10 @@ int cmd_check(int argc, char **argv)
 	struct error e = {};
 	size_t n = 0;
 	bool color;
-	int first, r;
+	int first, r = cmd_parse(&help, &options, &options.help, argc, argv, &first);
 
-	if (options_parse(rows, &options, argc, argv, &first, &e) < 0)
-		return log_error("check: %s", e.text);
-	if (options.help) {
-		help();
-		return 0;
-	}
+	if (r >= 0)
+		return r;
 	if (argc - first > 1)
 		return log_error("check: one command at most");
 	if (argc - first == 1) {

@@ -4,8 +4,8 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "base/replace_file.h"
 #include "cmd/cmd_database.h"
+#include "cmd/command.h"
 #include "cmd/commands.h"
 #include "decoder/decoder.h"
 #include "export/export.h"
@@ -269,10 +269,7 @@ static int write_form(FILE *out, void *arg)
 
 static int export(struct db_command *c, char **words, int n)
 {
-	struct replace_file f = {.path = c->output,
-				 .uid = (uid_t)-1,
-				 .gid = (gid_t)-1,
-				 .is_private = replace_file_source_is_private(c->database)};
+	struct replace_file f = cmd_file(c->output, replace_file_source_is_private(c->database));
 	struct error e = {0};
 	int r;
 

@@ -4,8 +4,8 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "base/replace_file.h"
 #include "cmd/cmd_database.h"
+#include "cmd/command.h"
 #include "cmd/commands.h"
 #include "options/run_option_rows.h"
 #include "options/run_options.h"
@@ -72,35 +72,23 @@ static const struct option_row rows[] = {
 	{NULL},
 };
 
-static void help(void)
-{
-	(void)puts("Usage: cozbpf diff [OPTION]... BEFORE AFTER\n"
-		   "Say how much faster a program became between two profiles, and of each line "
-		   "how its effect\n"
-		   "changed.\n");
-	options_help(stdout, rows);
-	(void)puts("\nExample:\n  cozbpf diff --changed queue.c:142=40 before.jsonl after.jsonl");
-}
+static const struct cmd_help help = {
+	"Usage: cozbpf diff [OPTION]... BEFORE AFTER\n"
+	"Say how much faster a program became between two profiles, and of each line how its "
+	"effect\nchanged.\n",
+	rows,
+	"\nExample:\n  cozbpf diff --changed queue.c:142=40 before.jsonl after.jsonl",
+};
 
 static int write_html(FILE *out, void *arg)
 {
 	return diff_html(out, arg);
 }
 
-static struct replace_file html_file(const struct diff_command *c)
-{
-	return (struct replace_file){.path = c->html,
-				     .begins = REPORT_HTML_BEGINS,
-				     .kind = "such a report",
-				     .uid = (uid_t)-1,
-				     .gid = (gid_t)-1,
-				     .is_private = c->is_private};
-}
-
 /* 0, 1, or EXIT_OURS. */
 static int tell(const struct diff_command *c, struct diff *d)
 {
-	struct replace_file f = html_file(c);
+	struct replace_file f = cmd_html_file(c->html, c->is_private);
 	struct error e = {0};
 
 	if (!d->c->n_points)
@@ -137,7 +125,7 @@ static int compare_files(struct diff_command *c, char **files)
 			 .c = &all,
 			 .changed = c->changed,
 			 .speedup = c->speedup};
-	struct replace_file f = html_file(c);
+	struct replace_file f = cmd_html_file(c->html, false);
 	struct error e = {0};
 
 	for (size_t i = 0; i < 2; i++)
@@ -152,27 +140,24 @@ static int compare_files(struct diff_command *c, char **files)
 	return tell(c, &d);
 }
 
+static void diff_command_free(struct diff_command *c)
+{
+	free(c->changed);
+}
+
 int cmd_diff(int argc, char **argv)
 {
-	struct diff_command c = {.fail_if = 1e9, .by = SHARES_FUNCTION};
-	struct error e = {0};
-	int first, r;
+	_cleanup_(diff_command_free) struct diff_command c = {.fail_if = 1e9,
+							      .by = SHARES_FUNCTION};
+	int first, status = cmd_parse(&help, &c, &c.help, argc, argv, &first);
 
-	if (options_parse(rows, &c, argc, argv, &first, &e) < 0) {
-		r = log_error("diff: %s", e.text);
-	} else if (c.help) {
-		help();
-		r = 0;
-	} else if (argc - first != 2) {
-		r = log_error("diff: which two? Usage: cozbpf diff [OPTION]... BEFORE AFTER");
-	} else if (c.database && (c.html || c.changed || c.fail_if < 1e9)) {
-		r = log_error("diff: --html, --changed and --fail-if are of profiles; with --db "
-			      "there is --json");
-	} else if (c.database) {
-		r = cmd_diff_samples(c.database, c.by, c.json, argv + first);
-	} else {
-		r = compare_files(&c, argv + first);
-	}
-	free(c.changed);
-	return r;
+	if (status >= 0)
+		return status;
+	if (argc - first != 2)
+		return log_error("diff: which two? Usage: cozbpf diff [OPTION]... BEFORE AFTER");
+	if (c.database && (c.html || c.changed || c.fail_if < 1e9))
+		return log_error("diff: --html, --changed and --fail-if are of profiles; with --db "
+				 "there is --json");
+	return c.database ? cmd_diff_samples(c.database, c.by, c.json, argv + first)
+			  : compare_files(&c, argv + first);
 }

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "base/replace_file.h"
+#include "cmd/command.h"
 #include "cmd/commands.h"
 #include "export/export.h"
 #include "options/run_option_rows.h"
@@ -38,14 +38,12 @@ static const struct option_row rows[] = {
 	{NULL},
 };
 
-static void help(void)
-{
-	(void)puts("Usage: cozbpf export --to FORMAT [-o FILE] PROFILE...\n"
-		   "Write profiles in a format of another tool. Several files are taken as one "
-		   "profile.\n");
-	options_help(stdout, rows);
-	(void)puts("\nExample:\n  cozbpf export --to trace -o trace.json cozbpf.jsonl");
-}
+static const struct cmd_help help = {
+	"Usage: cozbpf export --to FORMAT [-o FILE] PROFILE...\n"
+	"Write profiles in a format of another tool. Several files are taken as one profile.\n",
+	rows,
+	"\nExample:\n  cozbpf export --to trace -o trace.json cozbpf.jsonl",
+};
 
 /* The slopes of the first point that has some; of others there is no room in a sample. */
 static int write_pprof(FILE *out, const struct profile *p)
@@ -85,8 +83,7 @@ static int write_form(FILE *out, void *arg)
 
 static int export(struct export_command *c)
 {
-	struct replace_file f = {
-		.path = c->output, .uid = (uid_t)-1, .gid = (gid_t)-1, .is_private = c->is_private};
+	struct replace_file f = cmd_file(c->output, c->is_private);
 	struct error e = {0};
 	int r;
 
@@ -111,14 +108,10 @@ int cmd_export(int argc, char **argv)
 	_cleanup_(profile_free) struct profile p = {0};
 	struct export_command c = {.form = N_FORMS, .profile = &p};
 	struct error e = {0};
-	int first;
+	int first, status = cmd_parse(&help, &c, &c.help, argc, argv, &first);
 
-	if (options_parse(rows, &c, argc, argv, &first, &e) < 0)
-		return log_error("export: %s", e.text);
-	if (c.help) {
-		help();
-		return 0;
-	}
+	if (status >= 0)
+		return status;
 	if (c.form == N_FORMS)
 		return log_error("export: which format? Say --to coz, --to pprof or --to trace");
 	if (first >= argc)

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/proc.h"
+#include "cmd/command.h"
 #include "cmd/commands.h"
 #include "decoder/decoder.h"
 #include "options/run_option_rows.h"
@@ -52,24 +53,22 @@ static void list_options_free(struct list_options *o)
 	debug_options_free(&o->lines);
 }
 
-static void help(void)
-{
-	(void)puts("Usage: cozbpf list lines [OPTION]... COMMAND|PID [GLOB]\n"
-		   "       cozbpf list functions [OPTION]... COMMAND|PID [GLOB]\n"
-		   "       cozbpf list points [OPTION]... COMMAND|PID [GLOB]\n"
-		   "Print the source lines with code, or the functions, that run would try, of the "
-		   "executable that COMMAND\n"
-		   "names, or of a running process. Lines with '#' say what would not be tried, "
-		   "and why; a progress point\n"
-		   "can be there all the same. GLOB chooses among source files (path or last "
-		   "components), or among functions.\n"
-		   "Of points, prints what --progress could count: USDT probes, functions that "
-		   "others can call, and a line of "
-		   "each loop.\n");
-	options_help(stdout, rows);
-	(void)puts("\nExample: where can a progress point in queue.c be?\n"
-		   "  cozbpf list lines ./server 'queue.c'");
-}
+static const struct cmd_help help = {
+	"Usage: cozbpf list lines [OPTION]... COMMAND|PID [GLOB]\n"
+	"       cozbpf list functions [OPTION]... COMMAND|PID [GLOB]\n"
+	"       cozbpf list points [OPTION]... COMMAND|PID [GLOB]\n"
+	"Print the source lines with code, or the functions, that run would try, of the "
+	"executable that COMMAND\n"
+	"names, or of a running process. Lines with '#' say what would not be tried, and why; a "
+	"progress point\n"
+	"can be there all the same. GLOB chooses among source files (path or last components), "
+	"or among functions.\n"
+	"Of points, prints what --progress could count: USDT probes, functions that others can "
+	"call, and a line of each loop.\n",
+	rows,
+	"\nExample: where can a progress point in queue.c be?\n"
+	"  cozbpf list lines ./server 'queue.c'",
+};
 
 /* The file to read, or the process if no command has that name. */
 static int find(const char *name, char **ret_path, pid_t *ret_pid)
@@ -152,39 +151,26 @@ static int list(const struct list_options *o, bool functions, bool points, const
 int cmd_list(int argc, char **argv)
 {
 	_cleanup_(list_options_free) struct list_options options = {};
-	struct error e = {};
-	const char *what = NULL;
+	const char *what;
 	bool functions, points;
-	int first = argc, r;
+	int first, status = cmd_parse(&help, &options, &options.help, argc, argv, &first);
 
-	r = options_parse(rows, &options, argc, argv, &first, &e);
-	if (r == 0 && first < argc)
-		what = argv[first++];
-	argv += first;
-	argc -= first;
-	if (r < 0) {
-		r = log_error("list: %s", e.text);
-	} else if (options.help) {
-		help();
-	} else if (!what) {
-		r = log_error("list: say what: lines, functions or points");
-	} else {
-		functions = strcmp(what, "functions") == 0;
-		points = strcmp(what, "points") == 0;
-		if (!functions && !points && strcmp(what, "lines") != 0)
-			r = log_error(
-				"list: '%s' cannot be listed; lines, functions and points can",
-				what);
-		else if (options.rates && !points)
-			r = log_error(
-				"list: --rates is for points; cozbpf list points --rates PID");
-		else if (argc < 1)
-			r = log_error("list: no command; cozbpf list %s COMMAND|PID [GLOB]", what);
-		else if (argc > 2)
-			r = log_error("list: one pattern at most; quote it, so that the shell "
-				      "leaves it alone");
-		else
-			r = list(&options, functions, points, argv[0], argv[1]);
-	}
-	return r;
+	if (status >= 0)
+		return status;
+	if (first >= argc)
+		return log_error("list: say what: lines, functions or points");
+	what = argv[first++];
+	functions = strcmp(what, "functions") == 0;
+	points = strcmp(what, "points") == 0;
+	if (!functions && !points && strcmp(what, "lines") != 0)
+		return log_error("list: '%s' cannot be listed; lines, functions and points can",
+				 what);
+	if (options.rates && !points)
+		return log_error("list: --rates is for points; cozbpf list points --rates PID");
+	if (first >= argc)
+		return log_error("list: no command; cozbpf list %s COMMAND|PID [GLOB]", what);
+	if (argc - first > 2)
+		return log_error("list: one pattern at most; quote it, so that the shell leaves it "
+				 "alone");
+	return list(&options, functions, points, argv[first], argv[first + 1]);
 }

@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/open_file.h"
-#include "base/replace_file.h"
+#include "cmd/command.h"
 #include "cmd/commands.h"
 #include "options/run_option_rows.h"
 #include "profile/same.h"
@@ -29,16 +29,14 @@ static const struct option_row rows[] = {
 	{NULL},
 };
 
-static void help(void)
-{
-	(void)puts("Usage: cozbpf merge -o FILE PROFILE...\n"
-		   "Put the runs of several profiles, of one host or of many, into one file. Each "
-		   "run keeps its own\n"
-		   "baseline. Profiles of other builds of the program or with other points are "
-		   "refused.\n");
-	options_help(stdout, rows);
-	(void)puts("\nExample:\n  cozbpf merge -o all.jsonl monday.jsonl tuesday.jsonl");
-}
+static const struct cmd_help help = {
+	"Usage: cozbpf merge -o FILE PROFILE...\n"
+	"Put the runs of several profiles, of one host or of many, into one file. Each run keeps "
+	"its own\n"
+	"baseline. Profiles of other builds of the program or with other points are refused.\n",
+	rows,
+	"\nExample:\n  cozbpf merge -o all.jsonl monday.jsonl tuesday.jsonl",
+};
 
 /* All that is in @path, and a line's end behind it. */
 static int copy(FILE *out, const char *path)
@@ -112,23 +110,19 @@ static int check(const struct merge_command *c, struct error *e)
 int cmd_merge(int argc, char **argv)
 {
 	struct merge_command c = {0};
-	struct replace_file f = {.uid = (uid_t)-1, .gid = (gid_t)-1};
+	struct replace_file f;
 	struct error e = {0};
-	int first;
+	int first, status = cmd_parse(&help, &c, &c.help, argc, argv, &first);
 
-	if (options_parse(rows, &c, argc, argv, &first, &e) < 0)
-		return log_error("merge: %s", e.text);
-	if (c.help) {
-		help();
-		return 0;
-	}
+	if (status >= 0)
+		return status;
 	if (!c.output)
 		return log_error("merge: into which file? Name it with -o");
 	if (first >= argc)
 		return log_error("merge: which profiles? Usage: cozbpf merge -o FILE PROFILE...");
 	c.inputs = argv + first;
 	c.n = argc - first;
-	f.path = c.output;
+	f = cmd_file(c.output, false);
 	for (int i = 0; i < c.n; i++)
 		f.is_private |= replace_file_source_is_private(c.inputs[i]);
 	if (replace_file_check(&f, &e) < 0 || check(&c, &e) < 0 ||

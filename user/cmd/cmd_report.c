@@ -7,8 +7,8 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/open_file.h"
-#include "base/replace_file.h"
 #include "cmd/cmd_database.h"
+#include "cmd/command.h"
 #include "cmd/commands.h"
 #include "options/quantities.h"
 #include "options/run_option_rows.h"
@@ -60,18 +60,16 @@ static const struct option_row rows[] = {
 	{NULL},
 };
 
-static void help(void)
-{
-	(void)puts("Usage: cozbpf report [OPTION]... FILE...\n"
-		   "       cozbpf report --db DIR [OPTION]...\n"
-		   "Print what profiles say: per progress point the lines that were tried, the "
-		   "effect of making\n"
-		   "them faster with its 95 % interval, and a verdict. Several files are taken as "
-		   "one profile.\n"
-		   "Reads profiles of cozbpf and of Coz.\n");
-	options_help(stdout, rows);
-	(void)puts("\nExample:\n  cozbpf report --top 5 profile.coz");
-}
+static const struct cmd_help help = {
+	"Usage: cozbpf report [OPTION]... FILE...\n"
+	"       cozbpf report --db DIR [OPTION]...\n"
+	"Print what profiles say: per progress point the lines that were tried, the effect of "
+	"making\n"
+	"them faster with its 95 % interval, and a verdict. Several files are taken as one "
+	"profile.\nReads profiles of cozbpf and of Coz.\n",
+	rows,
+	"\nExample:\n  cozbpf report --top 5 profile.coz",
+};
 
 static void report_command_free(struct report_command *c)
 {
@@ -85,12 +83,11 @@ static char *rename_line(const char *line, void *arg)
 
 static struct replace_file html_file(const struct report_choice *c)
 {
-	return (struct replace_file){.path = c->html,
-				     .begins = REPORT_HTML_BEGINS,
-				     .kind = "such a report",
-				     .uid = c->uid,
-				     .gid = c->gid,
-				     .is_private = c->is_private};
+	struct replace_file f = cmd_html_file(c->html, c->is_private);
+
+	f.uid = c->uid;
+	f.gid = c->gid;
+	return f;
 }
 
 int report_choice_check(const struct report_choice *c, struct error *e)
@@ -178,14 +175,10 @@ int cmd_report(int argc, char **argv)
 	_cleanup_(report_command_free) struct report_command c = {
 		.report = {.uid = (uid_t)-1, .gid = (gid_t)-1}, .to_s = UINT64_MAX};
 	struct error e = {0};
-	int first;
+	int first, status = cmd_parse(&help, &c, &c.help, argc, argv, &first);
 
-	if (options_parse(rows, &c, argc, argv, &first, &e) < 0)
-		return log_error("report: %s", e.text);
-	if (c.help) {
-		help();
-		return 0;
-	}
+	if (status >= 0)
+		return status;
 	if (c.database && first < argc)
 		return log_error("report: --db and '%s': choose one", argv[first]);
 	if (!c.database && first >= argc)

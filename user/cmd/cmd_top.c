@@ -5,14 +5,13 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "base/replace_file.h"
 #include "cmd/cmd_database.h"
+#include "cmd/command.h"
 #include "cmd/commands.h"
 #include "decoder/decoder.h"
 #include "options/quantities.h"
 #include "options/run_option_rows.h"
 #include "options/run_options.h"
-#include "report/report.h"
 #include "report/shares.h"
 
 #include <errno.h>
@@ -77,14 +76,12 @@ static const struct option_row rows[] = {
 	{NULL},
 };
 
-static void help(void)
-{
-	(void)puts("Usage: cozbpf top [OPTION]...\n"
-		   "Show where the time of a machine goes, by the samples that 'cozbpf collect' "
-		   "counted.\n");
-	options_help(stdout, rows);
-	(void)puts("\nExample:\n  cozbpf top --since 1h --by function --image libc.so.6");
-}
+static const struct cmd_help help = {
+	"Usage: cozbpf top [OPTION]...\n"
+	"Show where the time of a machine goes, by the samples that 'cozbpf collect' counted.\n",
+	rows,
+	"\nExample:\n  cozbpf top --since 1h --by function --image libc.so.6",
+};
 
 void cmd_left_out(const char *text, void *arg)
 {
@@ -178,12 +175,8 @@ static int write_html(FILE *out, void *arg)
 
 static int show(const struct top_command *c, const struct shares_table *t)
 {
-	struct replace_file f = {.path = c->html,
-				 .begins = REPORT_HTML_BEGINS,
-				 .kind = "such a report",
-				 .uid = (uid_t)-1,
-				 .gid = (gid_t)-1,
-				 .is_private = replace_file_source_is_private(c->database)};
+	struct replace_file f =
+		cmd_html_file(c->html, replace_file_source_is_private(c->database));
 	struct shares_table copy = *t;
 	struct error e = {0};
 
@@ -232,15 +225,10 @@ int cmd_top(int argc, char **argv)
 	struct top_command c = {.database = CMD_DEFAULT_DATABASE,
 				.top = 30,
 				.choice = {.by = SHARES_FUNCTION, .to_s = UINT64_MAX}};
-	struct error e = {0};
-	int first;
+	int first, status = cmd_parse(&help, &c, &c.help, argc, argv, &first);
 
-	if (options_parse(rows, &c, argc, argv, &first, &e) < 0)
-		return log_error("top: %s", e.text);
-	if (c.help) {
-		help();
-		return 0;
-	}
+	if (status >= 0)
+		return status;
 	if (first < argc)
 		return log_error("top: unexpected word '%s'", argv[first]);
 	if (c.json && c.csv)

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-2-Clause
+#include "cmd/command.h"
+
+#include "base/error.h"
+#include "base/log.h"
+#include "report/report.h"
+
+#include <stdio.h>
+
+int cmd_parse(const struct cmd_help *h, void *target, const bool *help, int argc, char **argv,
+	      int *ret_first)
+{
+	struct error e = {0};
+
+	if (options_parse(h->rows, target, argc, argv, ret_first, &e) < 0)
+		return log_error("%s: %s", argv[0], e.text);
+	if (!*help)
+		return -1;
+	(void)puts(h->usage);
+	options_help(stdout, h->rows);
+	(void)puts(h->example);
+	return 0;
+}
+
+struct replace_file cmd_file(const char *path, bool is_private)
+{
+	return (struct replace_file){
+		.path = path, .uid = (uid_t)-1, .gid = (gid_t)-1, .is_private = is_private};
+}
+
+struct replace_file cmd_html_file(const char *path, bool is_private)
+{
+	struct replace_file f = cmd_file(path, is_private);
+
+	f.begins = REPORT_HTML_BEGINS;
+	f.kind = "such a report";
+	return f;
+}
