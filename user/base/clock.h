@@ -47,6 +47,13 @@ static inline struct timespec clock_timespec(uint64_t ns)
 	return (struct timespec){(time_t)(at / NSEC_PER_SEC), (long)(at % NSEC_PER_SEC)};
 }
 
+/* Has what is due at *@next come at @when, if that is earlier. */
+static inline void clock_sooner(uint64_t *next, uint64_t when)
+{
+	if (when < *next)
+		*next = when;
+}
+
 /* Nanoseconds since the epoch, for time stamps in files. */
 static inline uint64_t clock_realtime_ns(void)
 {

@@ -206,12 +206,12 @@ static int reread(struct collecting *x, struct error *e)
 /* The earliest of what is due, as a timeout for poll(). */
 static int until_due(const struct collecting *x, uint64_t now)
 {
-	uint64_t due = x->redraw_ns < x->flush_ns ? x->redraw_ns : x->flush_ns;
+	uint64_t due = x->experiments_ns;
 
-	if (x->end_ns && x->end_ns < due)
-		due = x->end_ns;
-	if (x->experiments_ns < due)
-		due = x->experiments_ns;
+	clock_sooner(&due, x->redraw_ns);
+	clock_sooner(&due, x->flush_ns);
+	if (x->end_ns)
+		clock_sooner(&due, x->end_ns);
 	return due > now ? (int)((due - now) / NSEC_PER_MSEC) + 1 : 0;
 }
 

@@ -151,8 +151,8 @@ void experiments_step(struct experiments *x, const struct collect_command *c, st
 			(void)log_error("collect: %s; it is tried again", e.text);
 		x->said = true;
 	}
-	if (!x->pid && x->start_ns < *ret_next)
-		*ret_next = x->start_ns;
+	if (!x->pid)
+		clock_sooner(ret_next, x->start_ns);
 }
 
 void experiments_ended(struct experiments *x, uint64_t now)

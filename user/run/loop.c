@@ -220,8 +220,7 @@ static void want_code(struct loop *l, uint64_t now)
 		return;
 	}
 	l->maps_wanted = true;
-	if (when < l->maps_ns)
-		l->maps_ns = when;
+	clock_sooner(&l->maps_ns, when);
 }
 
 static bool shim_is_loaded(struct loop *l, uint64_t now)
@@ -279,7 +278,7 @@ static int on_time(struct loop *l, uint64_t now, uint64_t *ret_next, struct erro
 {
 	struct run *r = l->run;
 	uint64_t first = r->start_ns + r->options.delay_ns, last = first + r->options.duration_ns;
-	uint64_t scope_ns = UINT64_MAX, discovery_ns, vary_ns;
+	uint64_t scope_ns = UINT64_MAX;
 	bool loaded;
 	int err;
 
@@ -288,8 +287,8 @@ static int on_time(struct loop *l, uint64_t now, uint64_t *ret_next, struct erro
 		end_program(r, SIGKILL);
 		l->kill_ns = 0;
 	}
-	if (l->kill_ns && l->kill_ns < *ret_next)
-		*ret_next = l->kill_ns;
+	if (l->kill_ns)
+		clock_sooner(ret_next, l->kill_ns);
 	if (r->stopped) {
 		status_clear(&l->status);
 		return 0;
@@ -329,20 +328,14 @@ static int on_time(struct loop *l, uint64_t now, uint64_t *ret_next, struct erro
 	run_propose_step(r, now, ret_next);
 	if (look(l, now))
 		return be_certain(l, now, ret_next, e);
-	if (r->options.duration_ns && last < *ret_next)
-		*ret_next = last;
-	if (scope_ns < *ret_next)
-		*ret_next = scope_ns;
-	vary_ns = session_vary_clocks(r->session, now);
-	if (vary_ns < *ret_next)
-		*ret_next = vary_ns;
-	discovery_ns = run_discovery_step(r, now);
-	if (discovery_ns < *ret_next)
-		*ret_next = discovery_ns;
+	if (r->options.duration_ns)
+		clock_sooner(ret_next, last);
+	clock_sooner(ret_next, scope_ns);
+	clock_sooner(ret_next, session_vary_clocks(r->session, now));
+	clock_sooner(ret_next, run_discovery_step(r, now));
 	/* An experiment that lasts as long as the program must not keep us from looking around. */
-	if (!r->scope && (l->maps_wanted || l->maps_wait_ns < MAPS_EVERY_NS || r->options.runs) &&
-	    l->maps_ns < *ret_next)
-		*ret_next = l->maps_ns;
+	if (!r->scope && (l->maps_wanted || l->maps_wait_ns < MAPS_EVERY_NS || r->options.runs))
+		clock_sooner(ret_next, l->maps_ns);
 	run_say_copies(r);
 	run_say_not_loaded(r, now);
 	run_show_status(r, &l->status, now);

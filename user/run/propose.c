@@ -51,8 +51,8 @@ void run_propose_step(struct run *r, uint64_t now, uint64_t *ret_next)
 		run_propose_end(r);
 	else if (err > 0)
 		r->proposed = true;
-	else if (next < *ret_next)
-		*ret_next = next;
+	else
+		clock_sooner(ret_next, next);
 }
 
 size_t run_proposals(const struct run *r, const struct visit_rate **ret)

@@ -263,10 +263,8 @@ int run_scope_step(struct run *r, uint64_t now, uint64_t *ret_next, struct error
 	if (err == 0)
 		run_refresh_points(r, false);
 	for (size_t i = 0; i < s->n_looks; i++)
-		if (s->looks[i].when < *ret_next)
-			*ret_next = s->looks[i].when;
-	if (s->round_ns < *ret_next)
-		*ret_next = s->round_ns;
+		clock_sooner(ret_next, s->looks[i].when);
+	clock_sooner(ret_next, s->round_ns);
 	return err;
 }
 

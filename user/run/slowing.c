@@ -147,8 +147,7 @@ bool run_slowing_step(struct run *r, uint64_t now, uint64_t *ret_next)
 		measure(r, now);
 	if (s->state == SLOWING_DECIDED)
 		return true;
-	if (s->due_ns < *ret_next)
-		*ret_next = s->due_ns;
+	clock_sooner(ret_next, s->due_ns);
 	return false;
 }
 
