@@ -28,7 +28,9 @@ static int start(struct run *r, struct error *e)
 	if (err == 0)
 		err = run_add_points(r, e);
 	if (err == 0)
-		err = run_scope_points(r, e);
+		run_refresh_points(r, true);
+	if (err == 0)
+		err = run_require_points(r, e);
 	if (err == 0)
 		err = code_map_check(r->code, e);
 	if (err == 0)

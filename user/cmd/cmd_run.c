@@ -98,16 +98,13 @@ static bool may_have_library(void *session, pid_t pid)
 
 static int spawn(struct run *r, const char *server, struct error *e)
 {
+	bool calls = r->options.sync == RUN_SYNC_PTHREAD;
 	struct target_spec spec = {
 		.argv = r->options.command,
 		.identity = &r->identity,
 		.output_to = r->options.output_to,
-		.shim = !r->preload			      ? NULL
-			: r->options.sync == RUN_SYNC_PTHREAD ? shim_pthread_image
-							      : shim_image,
-		.shim_size = !r->preload			   ? 0
-			     : r->options.sync == RUN_SYNC_PTHREAD ? shim_pthread_image_size
-								   : shim_image_size,
+		.shim = !r->preload ? NULL : calls ? shim_pthread_image : shim_image,
+		.shim_size = !r->preload ? 0 : calls ? shim_pthread_image_size : shim_image_size,
 		.page_fd = r->page_fd,
 		.slots_fd = session_slots_fd(r->session),
 		/* Under hold, threads that were woken from outside sleep off what accrued while
@@ -166,20 +163,16 @@ int run_open_session(struct run *r, struct error *e)
 	err = run_look_at_program(r, e);
 	if (err == 0 && r->options.scope.kernel)
 		err = code_kernel_open(&r->kernel, e);
-	if (err < 0)
-		return err;
-	err = run_choose_payer(r, e);
-	if (err < 0)
-		return err;
-	err = run_inject_open(r, e);
-	if (err < 0)
-		return err;
-	err = run_choose_sync(r, e);
+	if (err == 0)
+		err = run_choose_payer(r, e);
+	if (err == 0)
+		err = run_inject_open(r, e);
+	if (err == 0)
+		err = run_choose_sync(r, e);
 	if (err == 0)
 		err = run_choose_waits(r, e);
-	if (err < 0)
-		return err;
-	err = target_make_page(&r->page_fd, &r->page, e);
+	if (err == 0)
+		err = target_make_page(&r->page_fd, &r->page, e);
 	if (err < 0)
 		return err;
 	so = (struct session_options){
@@ -209,7 +202,7 @@ int run_open_session(struct run *r, struct error *e)
 	if (err < 0)
 		return err;
 	code_map_set_kernel(r->code, r->kernel);
-	points_set_page(session_points(r->session), r->page);
+	session_points(r->session)->page = r->page;
 	if (r->purpose->no_file)
 		return 0;
 	if (r->options.no_report && r->options.report.html)
@@ -231,20 +224,17 @@ static int start(struct run *r, struct error *e)
 	if (err < 0)
 		return err;
 	err = session_attach(r->session, target_pid(r->target), e);
-	if (err < 0)
-		return err;
-	err = run_add_calls(r, e);
-	if (err < 0)
-		return err;
-	err = run_add_points(r, e);
+	if (err == 0)
+		err = run_add_calls(r, e);
+	if (err == 0)
+		err = run_add_points(r, e);
 	if (err < 0)
 		return err;
 	/* Without it new libraries are found a little later. */
 	(void)session_watch_loader(r->session, code_map_main(r->code), NULL);
 	err = run_open_runner(r, e);
-	if (err < 0)
-		return err;
-	err = run_write_startup(r, e);
+	if (err == 0)
+		err = run_write_startup(r, e);
 	if (err < 0)
 		return err;
 	run_say_granularity(r);

@@ -68,11 +68,6 @@ bool points_everywhere(const struct points *ps)
 	return ps->pid == 0 || ps->leaderless;
 }
 
-bool points_leaderless(const struct points *ps)
-{
-	return ps->leaderless;
-}
-
 static struct point *new_point(struct points *ps, const char *name)
 {
 	struct point *p;
@@ -164,11 +159,6 @@ void points_close(struct points *ps)
 		(void)bpf_link__destroy(ps->syscalls[i]);
 	latency_close(ps);
 	free(ps->percpu);
-}
-
-void points_set_page(struct points *ps, const struct shim_page *page)
-{
-	ps->page = page;
 }
 
 static struct point *find_counted(struct points *ps, const char *name, bool latency)

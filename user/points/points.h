@@ -99,9 +99,12 @@ struct points {
 	struct cozbpf_bpf *skel; /* the session's */
 	unsigned int nr_cpus;
 	pid_t pid;		       /* that probes are put into; 0: all that map the file */
-	bool leaderless;	       /* see points_leaderless */
+	/* Probes were to be put into one process alone, whose first thread had ended by then: the
+	 * kernel cannot tell it from others. Of one whose first thread ends later, new probes are
+	 * refused: it must not have them put into others. */
+	bool leaderless;
 	struct code_map *code;	       /* where sampled code is; NULL: not known yet */
-	const struct shim_page *page;  /* that coz.h's counters are in, or NULL */
+	const struct shim_page *page;  /* that coz.h's counters are in, the caller's; or NULL */
 	bool taken[SHIM_MAX_COUNTERS]; /* those that belong to a point */
 	struct point all[ABI_MAX_POINTS];
 	size_t n;
@@ -131,10 +134,6 @@ void points_close(struct points *ps); /* not opened: allowed */
  * all that map the file: points_everywhere. */
 void points_only_in(struct points *ps, pid_t pid);
 bool points_everywhere(const struct points *ps);
-/* They were to be put into one process alone, whose first thread had ended by then: the kernel
- * cannot tell it from others. Of one whose first thread ends later, new probes are refused: it must
- * not have them put into others. */
-bool points_leaderless(const struct points *ps);
 
 /* Adds a throughput point that counts nothing yet; *ret is its index. -EEXIST, -E2BIG. */
 int points_add(struct points *ps, const char *name, size_t *ret, struct error *e);
@@ -166,10 +165,7 @@ int points_check_tracepoint(const char *category, const char *name, struct error
  * points_options.latencies times. */
 int points_pair(struct points *ps, size_t begin, unsigned int begin_argument, size_t end,
 		unsigned int end_argument, struct error *e);
-/* The page that the shim fills: its coz.h counters become points as they appear. The page must
- * outlive the session. */
-void points_set_page(struct points *ps, const struct shim_page *page);
-/* Takes in coz.h's counters that have appeared. */
+/* Takes in coz.h's counters that have appeared in the page, which become points. */
 void points_find_counters(struct points *ps);
 
 /* Points of the run, in the order of backend_totals.points: how many, and number @i; NULL: there

@@ -223,16 +223,17 @@ static int add_sampled_line(struct run *r, size_t point, const struct point_spec
 static int attach_sites(struct run *r, size_t point, const struct point_spec *p, size_t i,
 			const struct point_sites *sites, struct error *e)
 {
-	int err = points_attach_sites(session_points(r->session), point, sites->all, sites->n, e);
+	struct points *points = session_points(r->session);
+	int err = points_attach_sites(points, point, sites->all, sites->n, e);
 
 	/* Who runs the executable is mostly in scope; a library is everybody's. */
-	if (err == 0 && points_everywhere(session_points(r->session)) &&
-	    (!code_map_is_main(r->code, i) || points_leaderless(session_points(r->session))))
+	if (err == 0 && points_everywhere(points) &&
+	    (!code_map_is_main(r->code, i) || points->leaderless))
 		(void)log_error(
 			"warning: -p %s slows down all processes that map %s, in scope or "
 			"not; %s",
 			p->name, code_map_path(r->code, i),
-			points_leaderless(session_points(r->session))
+			points->leaderless
 				? "a process whose first thread has ended cannot have it "
 				  "to itself"
 				: "one process alone, with --follow exec, has it to itself");

@@ -235,8 +235,6 @@ int run_scope_open(struct run *r, struct error *e);
 void run_scope_free(struct run_scope *s); /* NULL is allowed */
 /* After session_attach and session_set_code: enters them all, and reads what they have mapped. */
 int run_scope_enter(struct run *r, struct error *e);
-/* Points in the executables beside the first. Those of attach and system must be somewhere. */
-int run_scope_points(struct run *r, struct error *e);
 /* The launched program has just been started. */
 int run_scope_started(struct run *r, struct error *e);
 /* Readable when run_scope_step has something to do before the time it asked for; -1: never. */

@@ -264,12 +264,6 @@ bool run_scope_lives(const struct run *r, size_t i)
 	return pidfds && pidfds[i] >= 0 && !process_has_ended(pidfds[i]);
 }
 
-int run_scope_points(struct run *r, struct error *e)
-{
-	run_refresh_points(r, true);
-	return r->options.kind != RUN_LAUNCH ? run_require_points(r, e) : 0;
-}
-
 int run_scope_started(struct run *r, struct error *e)
 {
 	pid_t pid = target_pid(r->target);
