@@ -367,7 +367,6 @@ static void colors(void **state)
 	assert_true(color_wanted(COLOR_ALWAYS, -1));
 	assert_false(color_wanted(COLOR_NEVER, 1));
 	assert_false(color_wanted(COLOR_AUTO, -1));
-	assert_string_equal(run_pay_name(RUN_PAY_SPIN), "spin");
 }
 
 /* The table feeds --help: every listed option is there, the hidden one is not. */

@@ -28,11 +28,6 @@ static const char *const feature_names[] = {
 	"task_work",	"send_signal_task", "uprobe_multi", "unwind",
 	"sched_switch", "sched_waking",	    "switch_raw",   NULL};
 
-const char *run_pay_name(enum run_pay pay)
-{
-	return pay_names[pay];
-}
-
 const char *run_attribution_name(enum run_attribution attribution)
 {
 	return attribution_names[attribution];

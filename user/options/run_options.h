@@ -132,8 +132,6 @@ void run_options_list(enum run_kind kind, const struct option_row *more, FILE *o
 
 /* "first", "inclusive". */
 const char *run_attribution_name(enum run_attribution attribution);
-/* "auto", "sleep", "hold", "spin". */
-const char *run_pay_name(enum run_pay pay);
 struct analysis;
 struct profile;
 struct report_hints;

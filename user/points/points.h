@@ -208,9 +208,5 @@ struct point_probes {
 	pid_t pid;	  /* 0: in all processes */
 	const char *what; /* the point, in @e */
 };
-/* Tells BPF when the instruction leaves its function: *ret_number is for the upper half of a
- * probe's cookie. -E2BIG */
-int points_add_exit(struct points *ps, const struct code_exit *x, uint64_t *ret_number,
-		    struct error *e);
 int points_attach_probes(struct points *ps, struct point *p, const struct point_probes *u,
 			 const struct point_site *sites, size_t n, struct error *e);

@@ -25,7 +25,9 @@ static unsigned char word_of(int reg)
 	return reg < 0 || (size_t)reg >= sizeof(words) ? ABI_NO_REGISTER : words[reg];
 }
 
-int points_add_exit(struct points *ps, const struct code_exit *x, uint64_t *ret_number,
+/* Tells BPF when the instruction leaves its function: *ret_number is for the upper half of a
+ * probe's cookie. -E2BIG */
+static int add_exit(struct points *ps, const struct code_exit *x, uint64_t *ret_number,
 		    struct error *e)
 {
 	struct abi_exit a = {.by_flags = x->when == CODE_BY_FLAGS,
@@ -81,7 +83,7 @@ static int attach_object(struct points *ps, struct point *p, const struct point_
 	for (size_t i = 0; r == 0 && i < n; i++) {
 		uint64_t exit = 0;
 
-		r = sites[i].exit ? points_add_exit(ps, sites[i].exit, &exit, e) : 0;
+		r = sites[i].exit ? add_exit(ps, sites[i].exit, &exit, e) : 0;
 		probes[i] = (struct uprobe){.vaddr = sites[i].vaddr,
 					    .semaphore = sites[i].semaphore,
 					    .cookie = exit << 32 | u->cookie};
