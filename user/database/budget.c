@@ -6,7 +6,6 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <lzma.h>
@@ -44,31 +43,44 @@ static struct budget_owner *owner_in(struct budget *b, uint32_t owner)
 	return &b->all[b->n - 1];
 }
 
+/* The owner that the name of a file says (file_name). */
+static uint32_t owner_of(const char *name)
+{
+	const char *at = strstr(name, "-u");
+	unsigned int owner = 0;
+
+	return at && sscanf(at, "-u%u", &owner) == 1 ? owner : 0;
+}
+
+/* What a file of @size bytes takes of a disk, with its inode, about. */
+static uint64_t cost(int64_t size)
+{
+	return (((uint64_t)size + 4095) & ~4095ULL) + DATABASE_INODE_BYTES;
+}
+
 /* What the epoch's files take already. */
 static int look(struct budget *b, int epoch_fd, const char *epoch)
 {
-	struct dirent **all = NULL;
-	int n = scandirat(epoch_fd, ".", &all, epoch_has_counts, NULL), r = n < 0 ? -errno : 0;
+	_cleanup_entries_ struct entries in = entries_of(epoch_fd, DATABASE_ENDING);
 
 	b->n = 0;
-	for (int i = 0; i < n; i++) {
-		struct budget_owner *o = owner_in(b, file_name_owner(all[i]->d_name));
+	for (int i = 0; i < in.n; i++) {
+		const char *name = in.all[i]->d_name;
+		struct budget_owner *o = owner_in(b, owner_of(name));
 		struct stat st;
 
-		if (fstatat(epoch_fd, all[i]->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
-			o->bytes += database_cost(st.st_size);
-		free(all[i]);
+		if (fstatat(epoch_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+			o->bytes += cost(st.st_size);
 	}
-	free((void *)all);
-	(void)snprintf(b->epoch, sizeof(b->epoch), "%s", r == 0 ? epoch : "");
-	return r;
+	(void)snprintf(b->epoch, sizeof(b->epoch), "%s", in.n < 0 ? "" : epoch);
+	return in.n < 0 ? in.n : 0;
 }
 
 int budget_take(struct database *d, int epoch_fd, const char *epoch, uint32_t owner, int64_t before,
 		int64_t size)
 {
 	struct budget *b = &d->budget;
-	uint64_t was = before < 0 ? 0 : database_cost(before), is = database_cost(size), users = 0;
+	uint64_t was = before < 0 ? 0 : cost(before), is = cost(size), users = 0;
 	struct budget_owner *o;
 	int r = 0;
 
@@ -129,12 +141,4 @@ int file_name(const struct counts_image *i, int turn, char *ret, size_t size)
 		return -ENOMEM;
 	(void)snprintf(ret, size, "path-%s%s%s" DATABASE_ENDING, hash, owner, suffix);
 	return 0;
-}
-
-uint32_t file_name_owner(const char *name)
-{
-	const char *at = strstr(name, "-u");
-	unsigned int owner = 0;
-
-	return at && sscanf(at, "-u%u", &owner) == 1 ? owner : 0;
 }

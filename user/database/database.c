@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "base/open_file.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -104,13 +103,9 @@ int database_open(const char *path, database_say say, void *arg, struct database
 
 static bool is_empty(int fd)
 {
-	struct dirent **all = NULL;
-	int n = scandirat(fd, ".", &all, epoch_any, NULL);
+	_cleanup_entries_ struct entries in = entries_of(fd, NULL);
 
-	for (int i = 0; i < n; i++)
-		free(all[i]);
-	free((void *)all);
-	return n == 0;
+	return in.n == 0;
 }
 
 /* The mark is also what is locked. */

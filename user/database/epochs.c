@@ -28,7 +28,8 @@ void epoch_name(uint64_t begin_s, uint64_t seconds, char ret[EPOCH_NAME])
 	(void)snprintf(ret, EPOCH_NAME, "%s-%" PRIu64, begin, seconds);
 }
 
-bool epoch_is_known(uint64_t begin_s, uint64_t seconds)
+/* Hours and days that begin where those of UTC do. */
+static bool is_known(uint64_t begin_s, uint64_t seconds)
 {
 	return (seconds == DATABASE_EPOCH_S || seconds == DATABASE_DAY_S) &&
 	       begin_s % seconds == 0 && begin_s <= EPOCH_LAST_S;
@@ -47,7 +48,7 @@ bool epoch_parse(const char *name, struct database_epoch *ret)
 		struct database_epoch x = {.begin_s = (uint64_t)begin, .seconds = lengths[i]};
 
 		epoch_name(x.begin_s, x.seconds, x.name);
-		if (epoch_is_known(x.begin_s, x.seconds) && strcmp(x.name, name) == 0) {
+		if (is_known(x.begin_s, x.seconds) && strcmp(x.name, name) == 0) {
 			*ret = x;
 			return true;
 		}
@@ -76,24 +77,56 @@ int epoch_open(struct database *d, const char *name, bool make)
 	return fd;
 }
 
-int epoch_any(const struct dirent *entry)
+static bool is_called(const char *name, const char *ending)
 {
-	return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+	size_t n = strlen(name), end = ending ? strlen(ending) : 0;
+
+	if (!ending)
+		return strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+	return *name != '.' && n > end && strcmp(name + n - end, ending) == 0;
+}
+
+struct entries entries_of(int fd, const char *ending)
+{
+	struct entries x = {.n = fd};
+	int n = fd < 0 ? 0 : scandirat(fd, ".", &x.all, NULL, alphasort);
+
+	if (fd >= 0)
+		x.n = n < 0 ? -errno : 0;
+	for (int i = 0; i < n; i++)
+		if (is_called(x.all[i]->d_name, ending))
+			x.all[x.n++] = x.all[i];
+		else
+			free(x.all[i]);
+	return x;
+}
+
+void entries_free(struct entries *x)
+{
+	for (int i = 0; i < x->n; i++)
+		free(x->all[i]);
+	free((void *)x->all);
+}
+
+int epoch_entries(struct database *d, const char *epoch, const char *ending, int *ret_fd,
+		  struct entries *ret, struct error *e)
+{
+	*ret_fd = epoch_open(d, epoch, false);
+	*ret = entries_of(*ret_fd, ending);
+	return ret->n >= 0 || *ret_fd == -ENOENT ? 0
+						 : fail(e, -ret->n, "cannot read '%s/%s': %s", d->path,
+							epoch, strerror(-ret->n));
 }
 
 int epoch_remove(struct database *d, const char *name)
 {
 	_cleanup_close_ int fd = epoch_open(d, name, false);
-	struct dirent **all = NULL;
-	int n = fd < 0 ? fd : scandirat(fd, ".", &all, epoch_any, NULL);
+	_cleanup_entries_ struct entries in = entries_of(fd, NULL);
 
-	for (int i = 0; i < n; i++) {
-		(void)unlinkat(fd, all[i]->d_name, 0);
-		free(all[i]);
-	}
-	free((void *)all);
-	if (n < 0)
-		return fd < 0 ? fd : -errno;
+	for (int i = 0; i < in.n; i++)
+		(void)unlinkat(fd, in.all[i]->d_name, 0);
+	if (in.n < 0)
+		return in.n;
 	return unlinkat(d->fd, name, AT_REMOVEDIR) < 0 ? -errno : 0;
 }
 
@@ -130,16 +163,15 @@ int epochs_list(struct database *d, struct database_epoch **ret, size_t *ret_n, 
 		struct error *e)
 {
 	_cleanup_free_ struct database_epoch *found = NULL;
-	struct dirent **all = NULL;
+	_cleanup_entries_ struct entries in = entries_of(d->fd, NULL);
 	size_t n = 0;
-	int listed = scandirat(d->fd, ".", &all, epoch_any, NULL);
 
 	*ret = NULL;
 	*ret_n = *ret_all = 0;
-	if (listed < 0)
-		return fail(e, errno, "cannot read '%s': %m", d->path);
-	for (int i = 0; i < listed; i++) {
-		const char *name = all[i]->d_name;
+	if (in.n < 0)
+		return fail(e, -in.n, "cannot read '%s': %s", d->path, strerror(-in.n));
+	for (int i = 0; i < in.n; i++) {
+		const char *name = in.all[i]->d_name;
 		struct database_epoch x;
 		struct stat st;
 
@@ -153,9 +185,7 @@ int epochs_list(struct database *d, struct database_epoch **ret, size_t *ret_n, 
 			   strncmp(name, DATABASE_ASIDE, strlen(DATABASE_ASIDE)) != 0) {
 			database_left_out(d, NULL, name, "it is no epoch");
 		}
-		free(all[i]);
 	}
-	free((void *)all);
 	if (n)
 		qsort(found, n, sizeof(*found), by_time);
 	*ret_n = without_replaced(found, n);
@@ -180,7 +210,7 @@ int epoch_of(struct database *d, uint64_t begin_s, uint64_t seconds, char ret[EP
 
 	if (r < 0)
 		return r;
-	if (!epoch_is_known(begin_s, seconds))
+	if (!is_known(begin_s, seconds))
 		return fail(e, EINVAL, "an epoch that is neither an hour nor a day is not written");
 	epoch_name(begin_s, seconds, ret);
 	for (size_t i = 0; i < n; i++) {

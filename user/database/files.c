@@ -9,7 +9,6 @@
 #include "base/open_file.h"
 #include "base/write_all.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -69,7 +68,9 @@ int database_open_file(struct database *d, int epoch_fd, const char *epoch, cons
 	return fd;
 }
 
-int database_read(int epoch_fd, const char *name, struct counts *ret, struct error *e)
+/* Reads one file of counts. -ENOENT: there is none; -EINVAL: it is damaged, or no file of counts
+ * (@e says it); -ENOMEM and others. *ret is the caller's. */
+static int read_counts(int epoch_fd, const char *name, struct counts *ret, struct error *e)
 {
 	_cleanup_close_ int fd = open_file_at(epoch_fd, name);
 	_cleanup_free_ unsigned char *bytes = NULL;
@@ -122,7 +123,7 @@ static int add_to_file(struct database *d, int epoch_fd, const char *epoch, cons
 	int r;
 
 	if (old_bytes >= 0) {
-		r = database_read(epoch_fd, name, &old, &why);
+		r = read_counts(epoch_fd, name, &old, &why);
 		if (r == -EINVAL)
 			database_left_out(d, epoch, name, why.text);
 		if (r == -EINVAL || r == -ENOENT ||
@@ -185,49 +186,28 @@ int database_add_to(struct database *d, int epoch_fd, const char *epoch, struct 
 				: strerror(-r));
 }
 
-int epoch_has_counts(const struct dirent *entry)
-{
-	size_t n = strlen(entry->d_name), ending = sizeof(DATABASE_ENDING) - 1;
-
-	return n > ending && entry->d_name[0] != '.' &&
-	       strcmp(entry->d_name + n - ending, DATABASE_ENDING) == 0;
-}
-
 int database_each_of(struct database *d, const struct database_epoch *epoch,
 		     int (*cb)(struct counts *c, void *arg), void *arg, struct error *e)
 {
-	_cleanup_close_ int fd = epoch_open(d, epoch->name, false);
-	struct dirent **all = NULL;
-	int n, r = 0;
+	_cleanup_close_ int fd = -1;
+	_cleanup_entries_ struct entries in = {0};
+	int r = epoch_entries(d, epoch->name, DATABASE_ENDING, &fd, &in, e);
 
-	if (fd < 0)
-		return fd == -ENOENT ? 0
-				     : fail(e, -fd, "cannot read '%s/%s': %s", d->path, epoch->name,
-					    strerror(-fd));
-	n = scandirat(fd, ".", &all, epoch_has_counts, alphasort);
-	if (n < 0)
-		return fail(e, errno, "cannot read '%s/%s': %m", d->path, epoch->name);
-	for (int i = 0; i < n; i++) {
+	for (int i = 0; r == 0 && i < in.n; i++) {
 		_cleanup_(counts_free) struct counts c = {0};
+		const char *name = in.all[i]->d_name;
 		struct error why = {0};
+		int got = read_counts(fd, name, &c, &why);
 
-		if (r == 0) {
-			int got = database_read(fd, all[i]->d_name, &c, &why);
-
-			if (got == 0 &&
-			    (c.begin_s != epoch->begin_s || c.seconds != epoch->seconds))
-				database_left_out(d, epoch->name, all[i]->d_name,
-						  "it is of another epoch");
-			else if (got == 0)
-				r = cb(&c, arg);
-			else if (got == -ENOMEM)
-				r = fail(e, ENOMEM, "out of memory");
-			else if (got != -ENOENT) /* gone since it was listed: nothing is wrong */
-				database_left_out(d, epoch->name, all[i]->d_name, why.text);
-		}
-		free(all[i]);
+		if (got == 0 && (c.begin_s != epoch->begin_s || c.seconds != epoch->seconds))
+			database_left_out(d, epoch->name, name, "it is of another epoch");
+		else if (got == 0)
+			r = cb(&c, arg);
+		else if (got == -ENOMEM)
+			r = fail(e, ENOMEM, "out of memory");
+		else if (got != -ENOENT) /* gone since it was listed: nothing is wrong */
+			database_left_out(d, epoch->name, name, why.text);
 	}
-	free((void *)all);
 	return r;
 }
 

@@ -2,6 +2,7 @@
 /* For the files of this package. */
 #pragma once
 
+#include "base/cleanup.h"
 #include "database/database.h"
 
 #include <dirent.h>
@@ -49,10 +50,6 @@ void database_left_out(struct database *d, const char *epoch, const char *name, 
 
 /* Opens a file of an epoch. A negative errno: it is gone, or it was left out. */
 int database_open_file(struct database *d, int epoch_fd, const char *epoch, const char *name);
-/* Reads one file of counts. -ENOENT: there is none; -EINVAL: it is damaged, or no file of counts
- * (@e says it); -ENOMEM and others. *ret is the caller's.
- */
-int database_read(int epoch_fd, const char *name, struct counts *ret, struct error *e);
 /* Adds to the file in a directory that is open; see database_add. @epoch is its name. */
 int database_add_to(struct database *d, int epoch_fd, const char *epoch, struct counts *c,
 		    struct error *e);
@@ -60,14 +57,21 @@ int database_add_to(struct database *d, int epoch_fd, const char *epoch, struct 
 int database_each_of(struct database *d, const struct database_epoch *epoch,
 		     int (*cb)(struct counts *c, void *arg), void *arg, struct error *e);
 
-/* For scandirat(): everything in a directory but itself and its parent. */
-int epoch_any(const struct dirent *entry);
-/* Likewise: files of counts, and profiles of experiments. */
-int epoch_has_counts(const struct dirent *entry);
-int epoch_has_profile(const struct dirent *entry);
+/* What is in a directory, in order of its names. */
+struct entries {
+	struct dirent **all; /* owned */
+	int n;		     /* a negative errno: it cannot be read */
+};
+/* All but the directory and its parent; with an @ending, what is called so and does not begin with
+ * a dot. @fd can be a negative errno instead. */
+struct entries entries_of(int fd, const char *ending);
+void entries_free(struct entries *x);
+#define _cleanup_entries_ _cleanup_(entries_free)
+/* Those of an epoch, which has none if it is gone, and the epoch's descriptor (or a negative errno).
+ */
+int epoch_entries(struct database *d, const char *epoch, const char *ending, int *ret_fd,
+		  struct entries *ret, struct error *e);
 void epoch_name(uint64_t begin_s, uint64_t seconds, char ret[EPOCH_NAME]);
-/* Hours and days that begin where those of UTC do. */
-bool epoch_is_known(uint64_t begin_s, uint64_t seconds);
 /* False: it is no name of an epoch. */
 bool epoch_parse(const char *name, struct database_epoch *ret);
 /* Makes its directory if there is none, and opens it. A negative errno. */
@@ -82,11 +86,6 @@ int epoch_remove(struct database *d, const char *name);
 int epochs_list(struct database *d, struct database_epoch **ret, size_t *ret_n, size_t *ret_all,
 		struct error *e);
 
-/* What a file of @size bytes takes of a disk, with its inode, about. */
-static inline uint64_t database_cost(int64_t size)
-{
-	return (((uint64_t)size + 4095) & ~4095ULL) + DATABASE_INODE_BYTES;
-}
 /* budget.c: may the file of @owner, one of @epoch that is open, be @size bytes long after it was
  * @before (-1: there was none)? If so, that is taken. -E2BIG. */
 int budget_take(struct database *d, int epoch_fd, const char *epoch, uint32_t owner, int64_t before,
@@ -94,5 +93,3 @@ int budget_take(struct database *d, int epoch_fd, const char *epoch, uint32_t ow
 /* What a file of an image is called: by its build id, else by a hash of what distinguishes it; with
  * its owner, and the number @turn if that is not 0. -ENOMEM: it cannot be hashed. */
 int file_name(const struct counts_image *i, int turn, char *ret, size_t size);
-/* The owner that such a name says. */
-uint32_t file_name_owner(const char *name);

@@ -9,21 +9,12 @@
 #include "base/write_all.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #define MOST_NAMES 1000
-
-int epoch_has_profile(const struct dirent *entry)
-{
-	size_t n = strlen(entry->d_name), ending = sizeof(DATABASE_PROFILE) - 1;
-
-	return n > ending && entry->d_name[0] != '.' &&
-	       strcmp(entry->d_name + n - ending, DATABASE_PROFILE) == 0;
-}
 
 /* @base with a number where it is taken; *ret is the caller's. */
 static int free_name(struct database *d, const char *epoch, const char *base, char **ret,
@@ -67,29 +58,18 @@ int database_profile_path(struct database *d, uint64_t now_s, const char *host, 
 static int each_of(struct database *d, const char *epoch,
 		   int (*cb)(int fd, const char *path, void *arg), void *arg, struct error *e)
 {
-	_cleanup_close_ int fd = epoch_open(d, epoch, false);
-	struct dirent **all = NULL;
-	int n, r = 0;
+	_cleanup_close_ int fd = -1;
+	_cleanup_entries_ struct entries in = {0};
+	int r = epoch_entries(d, epoch, DATABASE_PROFILE, &fd, &in, e);
 
-	if (fd < 0)
-		return fd == -ENOENT ? 0
-				     : fail(e, -fd, "cannot read '%s/%s': %s", d->path, epoch,
-					    strerror(-fd));
-	n = scandirat(fd, ".", &all, epoch_has_profile, alphasort);
-	if (n < 0)
-		return fail(e, errno, "cannot read '%s/%s': %m", d->path, epoch);
-	for (int i = 0; i < n; i++) {
-		_cleanup_close_ int file =
-			r == 0 ? database_open_file(d, fd, epoch, all[i]->d_name) : -1;
-		_cleanup_free_ char *path = NULL;
+	for (int i = 0; r == 0 && i < in.n; i++) {
+		const char *name = in.all[i]->d_name;
+		_cleanup_close_ int file = database_open_file(d, fd, epoch, name);
+		_cleanup_free_ char *path = xasprintf("%s/%s/%s", d->path, epoch, name);
 
-		if (file >= 0) {
-			path = xasprintf("%s/%s/%s", d->path, epoch, all[i]->d_name);
+		if (file >= 0)
 			r = cb(file, path, arg);
-		}
-		free(all[i]);
 	}
-	free((void *)all);
 	return r;
 }
 

@@ -5,7 +5,6 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -29,22 +28,19 @@ static uint64_t changed_ns(const struct database *d, const char *epoch)
 void database_measure(struct database *d, struct database_epoch *x)
 {
 	_cleanup_close_ int fd = epoch_open(d, x->name, false);
-	struct dirent **all = NULL;
-	int n = fd < 0 ? 0 : scandirat(fd, ".", &all, epoch_any, NULL);
+	_cleanup_entries_ struct entries in = entries_of(fd, NULL);
 
 	x->changed_ns = changed_ns(d, x->name);
 	x->bytes = 0;
 	x->files = 0;
-	for (int i = 0; i < n; i++) {
+	for (int i = 0; i < in.n; i++) {
 		struct stat st;
 
-		if (fstatat(fd, all[i]->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+		if (fstatat(fd, in.all[i]->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
 			x->bytes += (uint64_t)st.st_blocks * 512 + DATABASE_INODE_BYTES;
 			x->files++;
 		}
-		free(all[i]);
 	}
-	free((void *)all);
 }
 
 /* Measures those of @all that have changed since the last time. In the newest ones profiles of
@@ -123,18 +119,16 @@ static int add_one(struct counts *c, void *arg)
 static int link_profiles(struct database *d, const char *from, int to)
 {
 	_cleanup_close_ int fd = epoch_open(d, from, false);
-	struct dirent **all = NULL;
-	int n = fd < 0 ? fd : scandirat(fd, ".", &all, epoch_has_profile, NULL),
-	    r = n < 0 ? -errno : 0;
+	_cleanup_entries_ struct entries in = entries_of(fd, DATABASE_PROFILE);
+	int r = in.n < 0 ? in.n : 0;
 
-	for (int i = 0; i < n; i++) {
-		_cleanup_close_ int file = database_open_file(d, fd, from, all[i]->d_name);
+	for (int i = 0; i < in.n; i++) {
+		const char *name = in.all[i]->d_name;
+		_cleanup_close_ int file = database_open_file(d, fd, from, name);
 
-		if (r == 0 && file >= 0 && linkat(fd, all[i]->d_name, to, all[i]->d_name, 0) < 0)
+		if (r == 0 && file >= 0 && linkat(fd, name, to, name, 0) < 0)
 			r = -errno;
-		free(all[i]);
 	}
-	free((void *)all);
 	return r;
 }
 
