@@ -32,7 +32,6 @@ static void counting_free(struct counting *c)
 	code_places_close(&c->code);
 	free(c->places);
 	free(c->counted);
-	free(c->wanted);
 	free(c->rare);
 	free(c->useless);
 	free(c->rates);
@@ -44,9 +43,7 @@ static int add_place(struct counting *c, uint64_t vaddr)
 {
 	if (c->n >= VISIT_RATES_SITES)
 		return -ERANGE;
-	xarray_room(c->places, c->n);
-	c->places[c->n] = (struct window_place){.id = (uint32_t)c->n, .vaddr = vaddr};
-	c->n++;
+	xarray_add(c->places, c->n, (struct window_place){.vaddr = vaddr});
 	return 0;
 }
 
@@ -128,7 +125,6 @@ static int gather(struct counting *c, const struct annotation *a, const struct c
 	g.each = functions / MOST_ANCHORS + 1;
 	if (r == 0)
 		r = elf_object_each_function(c->o, add_anchor, &g);
-	c->wanted = xcalloc(c->n + 1, sizeof(*c->wanted));
 	c->rare = xcalloc(c->n + 1, sizeof(*c->rare));
 	c->useless = xcalloc(c->n + 1, sizeof(*c->useless));
 	c->rates = xcalloc(c->n + 1, sizeof(*c->rates));

@@ -33,8 +33,7 @@ static int count(struct counting *c, double cpu_s, bool look, struct error *e)
 {
 	uint64_t *hits = xcalloc(c->n + 1, sizeof(*hits));
 	struct executions_window w = {.hits = hits};
-	int r = windows_count(c->windows, c->places, c->wanted, c->n, cpu_s, look, hits, &w.cpu_s,
-			      e);
+	int r = windows_count(c->windows, c->places, c->n, cpu_s, look, hits, &w.cpu_s, e);
 
 	if (r < 0) {
 		free(hits);
@@ -69,7 +68,7 @@ static int count_rare(struct counting *c, uint32_t level, struct error *e)
 	int r;
 
 	for (size_t i = 0; i < c->n; i++)
-		c->wanted[i] = c->rare[i] && !c->useless[i];
+		c->places[i].wanted = c->rare[i] && !c->useless[i];
 	r = count(c, RARE_S, false, e);
 	if (r < 0)
 		return r;
@@ -177,7 +176,7 @@ static int count_level(struct counting *c, uint32_t level, struct error *e)
 	if (level + 1 == c->n_levels)
 		return count_rare(c, level, e);
 	for (size_t i = 0; i < c->n; i++)
-		c->wanted[i] = c->levels[i] >= level && !c->useless[i];
+		c->places[i].wanted = c->levels[i] >= level && !c->useless[i];
 	r = count(c, WINDOW_S, true, e);
 	if (r >= 0)
 		c->all[r].level = level;

@@ -18,19 +18,19 @@ struct windows;
 
 struct window_place {
 	uint64_t vaddr; /* where an instruction surely begins */
-	uint32_t id;	/* of its counter: below VISIT_RATES_SITES, and always the same */
+	bool wanted;	/* in the next window */
 };
 
 /* What is to be closed by windows_close. */
 int windows_open(pid_t pid, const struct elf_object *o, struct windows **ret, struct error *e);
 void windows_close(struct windows *w); /* NULL is allowed */
 
-/* Probes at those of @places that @wanted says, until the process had @cpu_s of CPU time or ten
- * times as long has passed. @hits: of each place. *ret_cpu_s: its CPU time meanwhile. @look: it
- * ends soon if none of them is hit at first, since the process does something else. */
-int windows_count(struct windows *w, const struct window_place *places, const bool *wanted,
-		  size_t n, double cpu_s, bool look, uint64_t *hits, double *ret_cpu_s,
-		  struct error *e);
+/* Probes at those of @places that are wanted, until the process had @cpu_s of CPU time or ten times
+ * as long has passed. A place has the counter of its index, below VISIT_RATES_SITES, so that is
+ * always the same. @hits: of each place. *ret_cpu_s: its CPU time meanwhile. @look: it ends soon if
+ * none of them is hit at first, since the process does something else. */
+int windows_count(struct windows *w, const struct window_place *places, size_t n, double cpu_s,
+		  bool look, uint64_t *hits, double *ret_cpu_s, struct error *e);
 
 struct counting {
 	const struct elf_object *o;
@@ -42,7 +42,7 @@ struct counting {
 	size_t n, n_counted;
 	size_t rarest;		       /* the place that was the last to turn out to be frequent */
 	bool nothing_rarer;	       /* it has to count as rare all the same */
-	bool *wanted, *rare, *useless; /* useless: it is never hit, and not of the function */
+	bool *rare, *useless;	       /* useless: it is never hit, and not of the function */
 	double *rates, *errors;
 	uint32_t *levels, n_levels;
 	struct executions_window *all; /* hits are owned */

@@ -154,49 +154,44 @@ static uint64_t counter(const struct windows *w, uint32_t id)
 	return sum;
 }
 
-static bool some_hits(const struct windows *w, const struct window_place *places,
-		      const bool *wanted, size_t n)
+static bool some_hits(const struct windows *w, const struct window_place *places, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
-		if (wanted[i] && counter(w, places[i].id) != w->before[places[i].id])
+	for (uint32_t i = 0; i < n; i++)
+		if (places[i].wanted && counter(w, i) != w->before[i])
 			return true;
 	return false;
 }
 
 /* What was counted since the last call. */
-static void read_hits(const struct windows *w, const struct window_place *places,
-		      const bool *wanted, size_t n, uint64_t *hits)
+static void read_hits(const struct windows *w, const struct window_place *places, size_t n,
+		      uint64_t *hits)
 {
-	for (size_t i = 0; i < n; i++) {
-		uint64_t now = wanted[i] ? counter(w, places[i].id) : 0;
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t now = places[i].wanted ? counter(w, i) : w->before[i];
 
-		hits[i] = wanted[i] ? now - w->before[places[i].id] : 0;
-		if (wanted[i])
-			w->before[places[i].id] = now;
+		hits[i] = now - w->before[i];
+		w->before[i] = now;
 	}
 }
 
 /* A descriptor that holds the probes, or a negative errno; -ENOENT: none is wanted. */
-static int attach(struct windows *w, const struct window_place *places, const bool *wanted,
-		  size_t n, struct error *e)
+static int attach(struct windows *w, const struct window_place *places, size_t n, struct error *e)
 {
 	_cleanup_free_ struct uprobe *probes = xcalloc(n + 1, sizeof(*probes));
 	struct uprobes u = {.places = &w->code, .pid = w->pid, .all = probes};
 
 	for (size_t i = 0; i < n; i++)
-		if (wanted[i])
-			probes[u.n++] =
-				(struct uprobe){.vaddr = places[i].vaddr,
-						.cookie = (uint64_t)w->window << 32 | places[i].id,
-						.certain = true};
+		if (places[i].wanted)
+			probes[u.n++] = (struct uprobe){.vaddr = places[i].vaddr,
+							.cookie = (uint64_t)w->window << 32 | i,
+							.certain = true};
 	return u.n == 0 ? -ENOENT : uprobes_link(&u, w->skel->progs.visit_rates_probe, e);
 }
 
 /* Waits until the process has used @cpu_s of CPU time, or, if @while_hit is there, until a first
- * look finds no hit at these places. -ESRCH: it ended.
- */
-static int wait_for(const struct windows *w, double cpu_s, const struct window_place *places,
-		    const bool *while_hit, size_t n, double *ret_cpu_s)
+ * look finds no hit at those of these places that are wanted. -ESRCH: it ended. */
+static int wait_for(const struct windows *w, double cpu_s, const struct window_place *while_hit,
+		    size_t n, double *ret_cpu_s)
 {
 	const struct timespec look = {.tv_nsec = LOOK_NS};
 	const uint64_t since = clock_monotonic_ns(), from = clock_process_ns(w->pid);
@@ -208,7 +203,7 @@ static int wait_for(const struct windows *w, double cpu_s, const struct window_p
 		(void)nanosleep(&look, NULL);
 		now = clock_process_ns(w->pid);
 		if (now > from && while_hit) {
-			if (!some_hits(w, places, while_hit, n))
+			if (!some_hits(w, while_hit, n))
 				break;
 			while_hit = NULL;
 		}
@@ -217,9 +212,8 @@ static int wait_for(const struct windows *w, double cpu_s, const struct window_p
 	return now ? 0 : -ESRCH;
 }
 
-int windows_count(struct windows *w, const struct window_place *places, const bool *wanted,
-		  size_t n, double cpu_s, bool look, uint64_t *hits, double *ret_cpu_s,
-		  struct error *e)
+int windows_count(struct windows *w, const struct window_place *places, size_t n, double cpu_s,
+		  bool look, uint64_t *hits, double *ret_cpu_s, struct error *e)
 {
 	int fd, r;
 
@@ -228,16 +222,16 @@ int windows_count(struct windows *w, const struct window_place *places, const bo
 	for (size_t i = 0; !look && i < CLOSERS; i++)
 		wait_for_closer(&w->closers[i]);
 	w->window++;
-	fd = attach(w, places, wanted, n, e);
+	fd = attach(w, places, n, e);
 	if (fd == -ESRCH)
 		return gone(w, e);
 	if (fd < 0 && fd != -ENOENT)
 		return fd;
 	w->skel->bss->visit_rates_window = w->window;
-	r = wait_for(w, cpu_s, places, look ? wanted : NULL, n, ret_cpu_s);
+	r = wait_for(w, cpu_s, look ? places : NULL, n, ret_cpu_s);
 	w->skel->bss->visit_rates_window = 0;
 	if (fd >= 0)
 		detach(w, fd);
-	read_hits(w, places, wanted, n, hits);
+	read_hits(w, places, n, hits);
 	return r < 0 ? gone(w, e) : 0;
 }
