@@ -143,10 +143,10 @@ void collector_serve(struct collector *c)
 /* A process's index in @to. */
 static uint32_t who_in(const struct collector *c, struct counts *to, uint32_t who)
 {
-	const struct named_who *w = names_who(&c->names, who);
+	const struct named *w = name_find(&c->names.who, who);
 
 	if (w)
-		return counts_who(to, w->process, w->cgroup, c->host);
+		return counts_who(to, w->texts[0], w->texts[1], c->host);
 	return counts_who(to,
 			  who == COLLECT_INTERRUPTS ? "[interrupts]"
 			  : who == COLLECT_SWAPPER  ? "[idle]"
@@ -165,11 +165,11 @@ static bool image_is(const struct collector *c, uint32_t id, uint64_t offset,
 						 [COLLECT_ANONYMOUS] = COUNTS_ANONYMOUS,
 						 [COLLECT_VDSO] = COUNTS_VDSO};
 	static char nothing[] = "";
-	const struct counts_image *file = id >= COLLECT_FILES ? names_image(&c->names, id) : NULL;
+	const struct named *file = id >= COLLECT_FILES ? name_find(&c->names.images, id) : NULL;
 	const struct kernel_part *part =
 		id == COLLECT_KERNEL ? kernel_parts_at(&c->kernel, offset) : NULL;
 
-	*ret = file ? *file
+	*ret = file ? file->image
 		    : (struct counts_image){.kind = id < COLLECT_FILES ? kinds[id] : COUNTS_UNKNOWN,
 					    .path = nothing,
 					    .build_id = nothing};

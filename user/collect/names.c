@@ -52,80 +52,65 @@ void names_open(struct names *n)
 	}
 }
 
-static void image_free(struct named_image *i)
+static void drop_first(struct name_table *t, size_t n)
 {
-	free(i->image.path);
-	free(i->image.build_id);
-}
-
-static void who_free(struct named_who *w)
-{
-	free(w->process);
-	free(w->cgroup);
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < 2; k++)
+			free(t->all[i].texts[k]);
+	t->n -= n;
+	if (t->n)
+		memmove(t->all, t->all + n, t->n * sizeof(*t->all));
 }
 
 void names_close(struct names *n)
 {
-	for (size_t i = 0; i < n->n_images; i++)
-		image_free(&n->images[i]);
-	for (size_t i = 0; i < n->n_who; i++)
-		who_free(&n->who[i]);
-	free(n->images);
-	free(n->who);
+	drop_first(&n->images, n->images.n);
+	drop_first(&n->who, n->who.n);
+	free(n->images.all);
+	free(n->who.all);
 	if (n->cgroup_fd >= 0)
 		(void)close(n->cgroup_fd);
 	*n = (struct names){.cgroup_fd = -1};
 }
 
-static size_t image_front(const struct names *n, uint32_t id)
+static size_t front(const struct name_table *t, uint32_t id)
 {
-	return search_front(n->n_images, i, n->images[i].id < id);
+	return search_front(t->n, i, t->all[i].id < id);
 }
 
-static size_t who_front(const struct names *n, uint32_t id)
+struct named *name_find(const struct name_table *t, uint32_t id)
 {
-	return search_front(n->n_who, i, n->who[i].id < id);
+	size_t at = front(t, id);
+
+	return at < t->n && t->all[at].id == id ? &t->all[at] : NULL;
 }
 
-static struct named_image *image_at(const struct names *n, uint32_t id)
+static void insert(struct name_table *t, struct named made)
 {
-	size_t at = image_front(n, id);
+	size_t at = front(t, made.id);
 
-	return at < n->n_images && n->images[at].id == id ? &n->images[at] : NULL;
-}
-
-const struct counts_image *names_image(const struct names *n, uint32_t id)
-{
-	const struct named_image *i = image_at(n, id);
-
-	return i ? &i->image : NULL;
-}
-
-const struct named_who *names_who(const struct names *n, uint32_t id)
-{
-	size_t at = who_front(n, id);
-
-	return at < n->n_who && n->who[at].id == id ? &n->who[at] : NULL;
+	xarray_add(t->all, t->n, made);
+	memmove(&t->all[at + 1], &t->all[at], (t->n - 1 - at) * sizeof(*t->all));
+	t->all[at] = made;
 }
 
 /* Takes the strings over. An image that is there gets the better name. */
 static void set_image(struct names *n, uint32_t id, const struct collect_file *f, uint32_t owner,
 		      char *path, char *build_id)
 {
-	struct named_image made = {
-		id, {COUNTS_FILE, path, build_id, f->device, f->inode, f->changed_ns, owner}};
-	struct named_image *old = image_at(n, id);
-	size_t at = image_front(n, id);
+	struct named made = {
+		id,
+		{path, build_id},
+		{COUNTS_FILE, path, build_id, f->device, f->inode, f->changed_ns, owner}};
+	struct named *old = name_find(&n->images, id);
 
-	if (old) {
-		image_free(old);
-		*old = made;
+	if (!old) {
+		insert(&n->images, made);
 		return;
 	}
-	xarray_room(n->images, n->n_images);
-	memmove(&n->images[at + 1], &n->images[at], (n->n_images - at) * sizeof(*n->images));
-	n->images[at] = made;
-	n->n_images++;
+	free(old->texts[0]);
+	free(old->texts[1]);
+	*old = made;
 }
 
 /* Is it not looked for again. */
@@ -263,20 +248,6 @@ static char *cgroup_path(const struct names *n, uint64_t id)
 	return xstrdup(path[root] ? path + root : "/");
 }
 
-static void learn_who(struct names *n, const struct collect_process *p, uint32_t id)
-{
-	size_t at = who_front(n, id);
-
-	if (at < n->n_who && n->who[at].id == id)
-		return;
-	xarray_room(n->who, n->n_who);
-	memmove(&n->who[at + 1], &n->who[at], (n->n_who - at) * sizeof(*n->who));
-	n->who[at] = (struct named_who){.id = id,
-					.process = xstrndup(p->name, sizeof(p->name)),
-					.cgroup = cgroup_path(n, p->cgroup)};
-	n->n_who++;
-}
-
 void names_complete(struct names *n, struct collect_bpf *skel)
 {
 	int images = bpf_map__fd(skel->maps.collect_images),
@@ -288,7 +259,7 @@ void names_complete(struct names *n, struct collect_bpf *skel)
 		struct collect_image i;
 
 		last_file = &file;
-		if (bpf_map_lookup_elem(images, &file, &i) == 0 && !image_at(n, i.id))
+		if (bpf_map_lookup_elem(images, &file, &i) == 0 && !name_find(&n->images, i.id))
 			set_image(n, i.id, &file, owner_unopened(&file),
 				  xstrndup(i.name, sizeof(i.name)), xstrdup(""));
 	}
@@ -296,8 +267,11 @@ void names_complete(struct names *n, struct collect_bpf *skel)
 		uint32_t id;
 
 		last_process = &process;
-		if (bpf_map_lookup_elem(whos, &process, &id) == 0)
-			learn_who(n, &process, id);
+		if (bpf_map_lookup_elem(whos, &process, &id) == 0 && !name_find(&n->who, id))
+			insert(&n->who, (struct named){.id = id,
+						       .texts = {xstrndup(process.name,
+									  sizeof(process.name)),
+								 cgroup_path(n, process.cgroup)}});
 	}
 }
 
@@ -313,28 +287,20 @@ static void empty(int fd)
 			break;
 }
 
+/* @next: the number of the next one. */
+static void make_room_in(struct name_table *t, uint32_t next, uint32_t most, int fd)
+{
+	if (next - t->old <= most / 2)
+		return;
+	drop_first(t, front(t, t->old));
+	t->old = next;
+	empty(fd);
+}
+
 void names_make_room(struct names *n, struct collect_bpf *skel)
 {
-	uint32_t images = skel->data->collect_next_image, who = skel->data->collect_next_who;
-
-	if (images - n->old_images > COLLECT_MAX_IMAGES / 2) {
-		size_t old = image_front(n, n->old_images);
-
-		for (size_t i = 0; i < old; i++)
-			image_free(&n->images[i]);
-		memmove(n->images, n->images + old, (n->n_images - old) * sizeof(*n->images));
-		n->n_images -= old;
-		n->old_images = images;
-		empty(bpf_map__fd(skel->maps.collect_images));
-	}
-	if (who - n->old_who > COLLECT_MAX_WHO / 2) {
-		size_t old = who_front(n, n->old_who);
-
-		for (size_t i = 0; i < old; i++)
-			who_free(&n->who[i]);
-		memmove(n->who, n->who + old, (n->n_who - old) * sizeof(*n->who));
-		n->n_who -= old;
-		n->old_who = who;
-		empty(bpf_map__fd(skel->maps.collect_whos));
-	}
+	make_room_in(&n->images, skel->data->collect_next_image, COLLECT_MAX_IMAGES,
+		     bpf_map__fd(skel->maps.collect_images));
+	make_room_in(&n->who, skel->data->collect_next_who, COLLECT_MAX_WHO,
+		     bpf_map__fd(skel->maps.collect_whos));
 }

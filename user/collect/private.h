@@ -20,26 +20,25 @@ struct pending {
 	uint32_t image, who, event;
 };
 
-struct named_image {
+/* What a number in a table stands for. */
+struct named {
 	uint32_t id;
-	struct counts_image image; /* owned */
+	char *texts[2]; /* owned; of an image its path and build id, of a process its name and
+			   control group */
+	struct counts_image image; /* the rest of it; its texts are those above */
 };
 
-struct named_who {
-	uint32_t id;
-	char *process, *cgroup; /* owned */
+/* What the numbers of a table mean, by number. */
+struct name_table {
+	struct named *all;
+	size_t n;
+	uint32_t old; /* numbers below are of before the table was emptied since it was full */
 };
 
-/* What the numbers in the tables mean, by number. */
 struct names {
-	struct named_image *images;
-	size_t n_images;
-	struct named_who *who;
-	size_t n_who;
+	struct name_table images, who;
 	int cgroup_fd; /* of the hierarchy's root; -1: there is none */
 	const char *cgroup_root;
-	/* Numbers below these are of tables that were emptied since they were full. */
-	uint32_t old_images, old_who;
 	uint64_t learned_until_ns; /* (CLOCK_MONOTONIC) time that learning has used up, by its part
 				      of all time */
 };
@@ -51,8 +50,7 @@ void names_learn(struct names *n, struct collect_bpf *skel, const struct collect
 /* All that have no name yet, by what the kernel's tables say. To be called before a flush. */
 void names_complete(struct names *n, struct collect_bpf *skel);
 /* NULL: it is not known. */
-const struct counts_image *names_image(const struct names *n, uint32_t id);
-const struct named_who *names_who(const struct names *n, uint32_t id);
+struct named *name_find(const struct name_table *t, uint32_t id);
 /* Empties the kernel's tables once they are nearly full. What was counted before is still named
  * until the next time. */
 void names_make_room(struct names *n, struct collect_bpf *skel);
