@@ -45,20 +45,12 @@ static int set_changed(void *target, const struct option_row *row, const char *v
 	return 0;
 }
 
-static int set_fail_if(void *target, const struct option_row *row, const char *value,
-		       struct error *e)
-{
-	struct diff_command *c = target;
-
-	return option_real(row, value, 0, 1000, &c->fail_if, e);
-}
-
 static const struct option_row rows[] = {
 	{"changed", 0, "FILE:LINE=PERCENT",
 	 "the line was made so much faster in between: did what was\npredicted come true?",
 	 set_changed},
 	{"fail-if", 0, "PERCENT", "exit with status 1 if a point surely became slower by more",
-	 set_fail_if},
+	 option_set_real, offsetof(struct diff_command, fail_if), .max = 1000},
 	{"html", 0, "FILE", "write an HTML file, too", option_set_word,
 	 offsetof(struct diff_command, html)},
 	{"db", 0, "DIR",

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "cmd/collect.h"
 
-#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "cmd/cmd_database.h"
 #include "options/point_spec.h"
 #include "options/run_option_rows.h"
@@ -13,13 +13,6 @@
 #include <string.h>
 
 #define DEFAULT_CONFIG "/etc/cozbpf/collect.conf"
-
-static int set_rate(void *target, const struct option_row *row, const char *value, struct error *e)
-{
-	struct collect_command *c = target;
-
-	return option_real(row, value, 1, 10000, &c->settings.rate_hz, e);
-}
 
 static int add_event(void *target, const struct option_row *row, const char *value, struct error *e)
 {
@@ -36,28 +29,16 @@ static int add_event(void *target, const struct option_row *row, const char *val
 /* With or without a sign of per cent. */
 static int set_share(void *target, const struct option_row *row, const char *value, struct error *e)
 {
-	double *share = (double *)((char *)target + row->offset);
 	size_t n = strlen(value);
 	_cleanup_free_ char *number = xstrndup(value, n && value[n - 1] == '%' ? n - 1 : n);
-	int r = option_real(row, number, row->min, row->max, share, e);
 
-	if (r == 0)
-		*share /= 100;
-	return r;
-}
-
-static int add_word(void *target, const struct option_row *row, const char *value, struct error *e)
-{
-	struct option_words *w = (struct option_words *)((char *)target + row->offset);
-
-	(void)e;
-	xarray_add(w->all, w->n, value);
-	return 0;
+	return option_set_percent(target, row, number, e);
 }
 
 static const struct option_row rows[] = {
 	{.include = cmd_option_db, .offset = offsetof(struct collect_command, database)},
-	{"rate", 0, "HZ", "samples a second and CPU (100)", set_rate},
+	{"rate", 0, "HZ", "samples a second and CPU (100)", option_set_real,
+	 offsetof(struct collect_command, settings.rate_hz), .min = 1, .max = 10000},
 	{"event", 0, "NAME[=N]", "count another event as well, each N of them (repeatable)",
 	 add_event},
 	{"cgroup", 0, "DIR", "only what runs in this control group", option_set_word,
@@ -65,8 +46,8 @@ static const struct option_row rows[] = {
 	{"progress", 'p', "POINT",
 	 "measure slopes at this point, all the time, as 'cozbpf system\n--slopes-only': in the "
 	 "processes of --cgroup, else those that run\nthe point's file (repeatable)",
-	 add_word, offsetof(struct collect_command, points)},
-	{"latency", 0, "SPEC", "likewise, what slow intervals are made of", add_word,
+	 option_add_word, offsetof(struct collect_command, points)},
+	{"latency", 0, "SPEC", "likewise, what slow intervals are made of", option_add_word,
 	 offsetof(struct collect_command, latencies)},
 	{"experiments", 0, "PERCENT", "of the time, make experiments instead; with -p and --cgroup",
 	 set_share, offsetof(struct collect_command, duty), .min = 0.1, .max = 100},
@@ -77,7 +58,7 @@ static const struct option_row rows[] = {
 	{"stop-if", 0, "COND",
 	 "no experiments for ten minutes when that holds: 'p99(NAME)>50ms',\n'load>8', "
 	 "'psi(cpu)>20', 'restarts>3' (repeatable)",
-	 add_word, offsetof(struct collect_command, stops)},
+	 option_add_word, offsetof(struct collect_command, stops)},
 	{"keep", 0, "TIME", "remove what is older (30d)", option_set_span,
 	 offsetof(struct collect_command, keep_s)},
 	{"max-size", 0, "SIZE", "remove the oldest beyond that (1G)", option_set_size,

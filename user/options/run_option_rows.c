@@ -66,9 +66,13 @@ static int set_point(void *target, const struct option_row *row, const char *val
 	return 0;
 }
 
-static void add_word(const char ***list, size_t *n, const char *value)
+int option_add_word(void *target, const struct option_row *row, const char *value, struct error *e)
 {
-	xarray_add(*list, *n, value);
+	struct option_words *words = field(target, row);
+
+	(void)e;
+	xarray_add(words->all, words->n, value);
+	return 0;
 }
 
 int option_set_word(void *target, const struct option_row *row, const char *value, struct error *e)
@@ -99,13 +103,10 @@ static int set_form(void *target, const struct option_row *row, const char *valu
 
 int option_add_glob(void *target, const struct option_row *row, const char *value, struct error *e)
 {
-	struct option_words *globs = field(target, row);
-
 	if (!*value || strcmp(value, "!") == 0)
 		return fail(e, EINVAL, "--%s '%s': allowed are patterns, '!' in front excludes",
 			    row->name, value);
-	add_word(&globs->all, &globs->n, value);
-	return 0;
+	return option_add_word(target, row, value, e);
 }
 
 static int set_output(void *target, const struct option_row *row, const char *value,
@@ -120,14 +121,18 @@ static int set_output(void *target, const struct option_row *row, const char *va
 	return 0;
 }
 
-static int set_percent(void *target, const struct option_row *row, const char *value,
+int option_set_real(void *target, const struct option_row *row, const char *value, struct error *e)
+{
+	return option_real(row, value, row->min, row->max, field(target, row), e);
+}
+
+int option_set_percent(void *target, const struct option_row *row, const char *value,
 		       struct error *e)
 {
-	double percent;
-	int r = option_real(row, value, row->min, row->max, &percent, e);
+	int r = option_set_real(target, row, value, e);
 
 	if (r == 0)
-		*(double *)field(target, row) = percent / 100;
+		*(double *)field(target, row) /= 100;
 	return r;
 }
 
@@ -151,8 +156,7 @@ static int set_repeat(void *target, const struct option_row *row, const char *va
 		*(uint64_t *)field(target, row) = REPEAT_AUTO;
 		return 0;
 	}
-	return option_unsigned(row, value, (uint64_t)row->min, (uint64_t)row->max,
-			       field(target, row), e);
+	return option_set_whole(target, row, value, e);
 }
 
 int option_set_seconds(void *target, const struct option_row *row, const char *value,
@@ -175,11 +179,10 @@ int option_set_whole(void *target, const struct option_row *row, const char *val
 static int set_milliseconds(void *target, const struct option_row *row, const char *value,
 			    struct error *e)
 {
-	uint64_t ms;
-	int r = option_unsigned(row, value, (uint64_t)row->min, (uint64_t)row->max, &ms, e);
+	int r = option_set_whole(target, row, value, e);
 
 	if (r == 0)
-		*(uint64_t *)field(target, row) = ms * NSEC_PER_MSEC;
+		*(uint64_t *)field(target, row) *= NSEC_PER_MSEC;
 	return r;
 }
 
@@ -325,7 +328,7 @@ static int add_debug_dir(void *target, const struct option_row *row, const char 
 
 	if (!*value)
 		return fail(e, EINVAL, "--%s '': allowed is a directory", row->name);
-	add_word(&o->debug_dirs, &o->n_debug_dirs, value);
+	xarray_add(o->debug_dirs, o->n_debug_dirs, value);
 	return 0;
 }
 
@@ -339,7 +342,7 @@ static int add_source_prefix(void *target, const struct option_row *row, const c
 			    "--%s '%s': allowed is OLD=NEW, directories as the debug information "
 			    "has them and as they are here",
 			    row->name, value);
-	add_word(&o->prefixes, &o->n_prefixes, value);
+	xarray_add(o->prefixes, o->n_prefixes, value);
 	return 0;
 }
 
@@ -472,7 +475,7 @@ const struct option_row run_option_rows[] = {
 	 "stop when the effects of the top lines at 50 % are known to\n"
 	 "+-POINTS; the program runs on, but with --duration it is\n"
 	 "ended then, and after SECS at the latest",
-	 set_percent, offsetof(struct run_options, until_ci), .min = 0.1, .max = 50,
+	 option_set_percent, offsetof(struct run_options, until_ci), .min = 0.1, .max = 50,
 	 .not_for = NOT_VALIDATE},
 	{"pay", 0, "HOW", "how threads are paused: auto, sleep, hold, spin (auto)", option_choice,
 	 offsetof(struct run_options, pay), .choices = pay_names, .not_for = NOT_RUNNING,
@@ -501,12 +504,12 @@ const struct option_row run_option_rows[] = {
 	 set_fixed_line},
 	{"fixed-class", 0, "KIND",
 	 "try only the waiting for KIND (disk, network, ...), wherever it\nis", set_fixed_class},
-	{"fixed-speedup", 0, "PERCENT", "try only this speedup", set_percent,
+	{"fixed-speedup", 0, "PERCENT", "try only this speedup", option_set_percent,
 	 offsetof(struct run_options, fixed_speedup), .min = 0, .max = 100, .not_for = NOT_VALIDATE,
 	 .expert = true},
 	{"duty", 0, "PERCENT",
 	 "experiments take so much of the time, in bursts; nothing is\nsampled between them (100)",
-	 set_percent, offsetof(struct run_options, duty), .min = 0.1, .max = 100,
+	 option_set_percent, offsetof(struct run_options, duty), .min = 0.1, .max = 100,
 	 .not_for = NOT_VALIDATE, .expert = true},
 	{"stop-if", 0, "COND",
 	 "end experiments when that holds: 'p99(NAME)>50ms' of a\n--latency, 'load>8', "
@@ -515,12 +518,12 @@ const struct option_row run_option_rows[] = {
 	{"max-slowdown", 0, "PERCENT",
 	 "pauses take no more than so much of the time: the program is left\nalone for longer "
 	 "after experiments (without bounds)",
-	 set_percent, offsetof(struct run_options, most_slowdown), .min = 0.1, .max = 100,
+	 option_set_percent, offsetof(struct run_options, most_slowdown), .min = 0.1, .max = 100,
 	 .not_for = NOT_VALIDATE, .expert = true},
 	{"speedups", 0, "LIST", "speedups to draw from, percent (0,5,10,...,100)", set_speedups,
 	 .not_for = NOT_VALIDATE, .expert = true},
 	{"zero-share", 0, "PERCENT", "share of experiments at 0 %, the baseline (33; in bursts 50)",
-	 set_percent, offsetof(struct run_options, zero_share), .min = 1, .max = 99,
+	 option_set_percent, offsetof(struct run_options, zero_share), .min = 1, .max = 99,
 	 .expert = true},
 	{"experiment", 0, "MSEC",
 	 "length of one experiment (500; in the first seconds of a\nprogram with many visits down "

@@ -16,13 +16,18 @@ extern const struct option_row run_option_rows[];
  * a checked list of feature names. */
 int option_set_features(void *target, const struct option_row *row, const char *value,
 			struct error *e);
-/* A struct option_words: appends a pattern, which may begin with '!'. */
+/* A struct option_words: appends a word, or a pattern, which may begin with '!'. */
+int option_add_word(void *target, const struct option_row *row, const char *value, struct error *e);
 int option_add_glob(void *target, const struct option_row *row, const char *value, struct error *e);
 /* A const char * that borrows a word, which may not be empty. */
 int option_set_word(void *target, const struct option_row *row, const char *value, struct error *e);
 /* A uint64_t: a whole number from @row->min to @row->max. */
 int option_set_whole(void *target, const struct option_row *row, const char *value,
 		     struct error *e);
+/* A double: a number from @row->min to @row->max; of per cent as well, which becomes a share. */
+int option_set_real(void *target, const struct option_row *row, const char *value, struct error *e);
+int option_set_percent(void *target, const struct option_row *row, const char *value,
+		       struct error *e);
 /* A uint64_t of nanoseconds: seconds, with a fraction. */
 int option_set_seconds(void *target, const struct option_row *row, const char *value,
 		       struct error *e);
