@@ -30,6 +30,8 @@ struct db_command {
 	enum form form;
 	enum what what;
 	struct shares_choice choice;
+	char **words; /* those of merge */
+	int n_words;
 	struct error *e;
 };
 
@@ -102,7 +104,7 @@ static int add_sampling(struct counts *c, void *arg)
 	return 0;
 }
 
-static int info(struct db_command *c, char **words, int n)
+static int info(struct db_command *c)
 {
 	_cleanup_free_ struct database_epoch *all = NULL;
 	struct database *d = NULL;
@@ -110,8 +112,6 @@ static int info(struct db_command *c, char **words, int n)
 	size_t epochs = 0;
 	int r = open_to_read(c, &d);
 
-	(void)words;
-	(void)n;
 	if (r == 0)
 		r = database_epochs(d, &all, &epochs, c->e);
 	if (r == 0)
@@ -180,32 +180,33 @@ static int merge_database(struct merging *m, struct database *from, uint64_t sec
 }
 
 /* Only into a new one: what would be merged twice would count twice. */
-static int check_merge(const struct db_command *c, char **words, int n)
+static int check_merge(const struct db_command *c)
 {
 	if (!c->output)
 		return fail(c->e, EINVAL, "merge: into which directory? Name it with -o");
-	if (n < 1)
+	if (c->n_words < 1)
 		return fail(c->e, EINVAL,
 			    "merge: which databases? Usage: cozbpf db merge -o DIR DATABASE...");
 	if (access(c->output, F_OK) == 0)
 		return fail(c->e, EEXIST, "merge: '%s' is there already: name a new directory",
 			    c->output);
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < c->n_words; i++)
 		for (int k = 0; k < i; k++)
-			if (strcmp(words[i], words[k]) == 0)
-				return fail(c->e, EINVAL, "merge: '%s' is named twice", words[i]);
+			if (strcmp(c->words[i], c->words[k]) == 0)
+				return fail(c->e, EINVAL, "merge: '%s' is named twice",
+					    c->words[i]);
 	return 0;
 }
 
-static int merge(struct db_command *c, char **words, int n)
+static int merge(struct db_command *c)
 {
 	struct merging m = {.e = c->e};
+	int n = c->n_words, r = check_merge(c);
 	struct database **from = (struct database **)xcalloc((size_t)n, sizeof(*from));
-	int r = check_merge(c, words, n);
 
 	/* Before the new one is made. */
 	for (int i = 0; i < n && r == 0; i++)
-		r = database_open(words[i], cmd_left_out, left_out_of, &from[i], c->e);
+		r = database_open(c->words[i], cmd_left_out, left_out_of, &from[i], c->e);
 	if (r == 0)
 		r = database_open_writer(c->output, (gid_t)-1, cmd_left_out, left_out_of, &m.to,
 					 c->e);
@@ -219,15 +220,13 @@ static int merge(struct db_command *c, char **words, int n)
 	return r;
 }
 
-static int compact(struct db_command *c, char **words, int n)
+static int compact(struct db_command *c)
 {
 	struct database *d = NULL;
 	uint64_t now = (uint64_t)time(NULL);
 	size_t days = 0;
 	int r = database_open_writer(c->database, (gid_t)-1, cmd_left_out, left_out_of, &d, c->e);
 
-	(void)words;
-	(void)n;
 	if (r == 0)
 		r = database_compact(d, now > c->older_s ? now - c->older_s : 0, &days, c->e);
 	database_close(d);
@@ -267,14 +266,12 @@ static int write_form(FILE *out, void *arg)
 	return r;
 }
 
-static int export(struct db_command *c, char **words, int n)
+static int export(struct db_command *c)
 {
 	struct replace_file f = cmd_file(c->output, replace_file_source_is_private(c->database));
 	struct error e = {0};
 	int r;
 
-	(void)words;
-	(void)n;
 	if (c->form == N_FORMS)
 		return fail(c->e, EINVAL,
 			    "export: which format? Say --to json, --to csv or --to pprof");
@@ -296,7 +293,7 @@ static int export(struct db_command *c, char **words, int n)
 
 static const struct {
 	const char *name;
-	int (*run)(struct db_command *c, char **words, int n);
+	int (*run)(struct db_command *c);
 	const struct option_row *rows;
 	bool words;
 	const char *usage;
@@ -352,7 +349,9 @@ int cmd_db(int argc, char **argv)
 		}
 		if (first < argc && !subcommands[i].words)
 			return log_error("db: unexpected word '%s'", argv[first]);
-		if (subcommands[i].run(&c, argv + first, argc - first) < 0)
+		c.words = argv + first;
+		c.n_words = argc - first;
+		if (subcommands[i].run(&c) < 0)
 			return log_error("db: %s", e.text);
 		return 0;
 	}

@@ -30,7 +30,8 @@ int list_points(struct listing *l);
 int list_rates(struct listing *l, int pid);
 void list_free(struct listing *l); /* frees the contents */
 
-/* Names come from the file: nothing in them reaches the terminal as a control character. */
+/* Prints the name and ends the line. Names come from the file: nothing in them reaches the terminal
+ * as a control character. */
 void list_print_name(const char *name);
 /* Was it not printed before? */
 bool list_is_new(struct listing *l, const char *name);

@@ -19,6 +19,8 @@
 #include <unistd.h>
 #include <uthash.h>
 
+#define OUT_OF_SCOPE ": a source out of scope; --source '*' or a pattern for it takes it in"
+
 struct list_word {
 	UT_hash_handle hh;
 	const char *counted; /* of notes: what there are @times of; NULL: the text is said once */
@@ -33,7 +35,7 @@ void list_print_name(const char *name)
 	/* A name that is read by a program is worth nothing with parts of it replaced, but must
 	 * stay one line. */
 	utf8_make_printable(copy, utf8_locale() || !isatty(STDOUT_FILENO));
-	(void)fputs(copy, stdout);
+	(void)puts(copy);
 }
 
 /* The word, which has come once more. */
@@ -125,7 +127,6 @@ static void head(struct listed *x)
 	if (!x->headed && !x->o->is_main) {
 		(void)fputs("# in ", stdout);
 		list_print_name(x->o->path);
-		(void)putchar('\n');
 	}
 	x->headed = true;
 	x->l->printed++;
@@ -134,20 +135,18 @@ static void head(struct listed *x)
 static int print_line(const char *file, uint32_t line, void *arg)
 {
 	struct listed *x = arg;
+	_cleanup_free_ char *text = NULL;
 
 	if (!file_wanted(x->l->glob, file))
 		return 0;
 	if (!code_map_has_source(x->l->code, file)) {
-		_cleanup_free_ char *text = xasprintf(
-			"%s: a source out of scope; --source '*' or a pattern for it takes it in",
-			file);
-
+		text = xasprintf("%s" OUT_OF_SCOPE, file);
 		note(x->l, "line", text);
 		return 0;
 	}
 	head(x);
-	list_print_name(file);
-	(void)printf(":%u\n", line);
+	text = xasprintf("%s:%u", file, line);
+	list_print_name(text);
 	return ferror(stdout) ? -EIO : 0;
 }
 
@@ -162,10 +161,9 @@ static int print_function(const struct elf_symbol *sym, const char *readable, vo
 		return 0;
 	source = code_map_source_out_of_scope(x->l->code, x->o, sym->addr);
 	if (source) {
-		_cleanup_free_ char *text = xasprintf(
-			"%s%s%s: a source out of scope; --source '*' or a pattern for it takes it "
-			"in",
-			x->l->glob ? readable : "", x->l->glob ? ": of " : "", source);
+		_cleanup_free_ char *text =
+			xasprintf("%s%s%s" OUT_OF_SCOPE, x->l->glob ? readable : "",
+				  x->l->glob ? ": of " : "", source);
 
 		note(x->l, x->l->glob ? NULL : "function", text);
 		return 0;
@@ -174,7 +172,6 @@ static int print_function(const struct elf_symbol *sym, const char *readable, vo
 		return 0;
 	head(x);
 	list_print_name(readable);
-	(void)putchar('\n');
 	r = list_note_sharers(x->l, x->o->elf, sym->addr, false);
 	return r < 0 ? r : ferror(stdout) ? -EIO : 0;
 }
@@ -233,7 +230,6 @@ int list_end(struct listing *l, const char *nothing)
 		if (n->counted)
 			(void)printf("%zu %s%s of ", n->times, n->counted, n->times > 1 ? "s" : "");
 		list_print_name(n->text);
-		(void)putchar('\n');
 	}
 	if (fflush(stdout) != 0)
 		return log_error("list: standard output: %s", strerror(errno));

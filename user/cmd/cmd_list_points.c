@@ -52,12 +52,10 @@ static int print(struct listed *x, const char *text, const char *word, uint64_t 
 	if (x->kind) {
 		(void)printf("# %s of ", x->kind);
 		list_print_name(x->path);
-		(void)putchar('\n');
 		x->kind = NULL;
 	}
 	x->l->printed++;
 	list_print_name(text);
-	(void)putchar('\n');
 	return ferror(stdout) ? -EIO : 0;
 }
 
@@ -181,7 +179,6 @@ int list_rates(struct listing *l, int pid)
 		kinds[all[i].kind] = NULL;
 		(void)printf("%10.1f  ", all[i].per_s);
 		list_print_name(all[i].point);
-		(void)putchar('\n');
 		l->printed++;
 	}
 	visit_rates_end(v);
