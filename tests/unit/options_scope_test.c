@@ -181,7 +181,7 @@ static void help_lists_its_options(void **state)
 		FILE *f = open_memstream(&text, &size);
 
 		assert_non_null(f);
-		run_options_help((enum run_kind)kind, f);
+		run_options_help((enum run_kind)kind, NULL, f);
 		assert_int_equal(fclose(f), 0);
 		assert_non_null(strstr(text, own[kind]));
 		assert_null(strstr(text, not [kind]));

@@ -75,7 +75,16 @@ static int attach(struct run *r, struct error *e)
 int cmd_attach(int argc, char **argv)
 {
 	static const struct run_purpose attaching = {
-		.kind = RUN_ATTACH, .prefix = "attach: ", .sink = run_sink, .run = attach};
+		.kind = RUN_ATTACH,
+		.usage = "Usage: cozbpf attach PID[,PID...] [OPTION]...\n"
+			 "Try what faster lines would do in processes that run already. They go "
+			 "on afterwards as before.\n",
+		.example = "\nExample: a minute of a server that runs, its workers included\n"
+			   "  sudo cozbpf attach $(pidof -s server) -p requests=finish_request -d 60",
+		.prefix = "attach: ",
+		.sink = run_sink,
+		.run = attach,
+	};
 
 	return run_main(argc, argv, &attaching);
 }
@@ -83,7 +92,19 @@ int cmd_attach(int argc, char **argv)
 int cmd_system(int argc, char **argv)
 {
 	static const struct run_purpose watching = {
-		.kind = RUN_SYSTEM, .prefix = "system: ", .sink = run_sink, .run = attach};
+		.kind = RUN_SYSTEM,
+		.usage = "Usage: cozbpf system --cgroup PATH | --uid USER | --comm GLOB | --exe "
+			 "PATH | --pid-tree PID ... [OPTION]...\n"
+			 "Try what faster lines would do in all processes of which everything "
+			 "holds that is asked. Those that\n"
+			 "come later join, the rest of the machine is left alone. Needs root.\n",
+		.example = "\nExample: a minute of all workers of a systemd unit\n"
+			   "  sudo cozbpf system --cgroup system.slice/server.service -p "
+			   "/usr/bin/server:finish_request -d 60",
+		.prefix = "system: ",
+		.sink = run_sink,
+		.run = attach,
+	};
 
 	return run_main(argc, argv, &watching);
 }

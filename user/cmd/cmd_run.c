@@ -419,10 +419,9 @@ int run_main(int argc, char **argv, const struct run_purpose *purpose)
 	if (run_options_parse(purpose->kind, purpose->rows, argc, argv, &options, &e) < 0)
 		return say(purpose, &e);
 	if (options.help) {
-		if (purpose->help)
-			purpose->help(stdout);
-		else
-			run_options_help(purpose->kind, stdout);
+		(void)puts(purpose->usage);
+		run_options_help(purpose->kind, purpose->rows, stdout);
+		(void)puts(purpose->example);
 		run_options_free(&options);
 		return 0;
 	}
@@ -467,7 +466,15 @@ static int print_report(struct run *r)
 
 int cmd_run(int argc, char **argv)
 {
-	static const struct run_purpose profiling = {.sink = run_sink, .report = print_report};
+	static const struct run_purpose profiling = {
+		.usage = "Usage: cozbpf run [OPTION]... [--] COMMAND [ARGUMENT]...\n"
+			 "Run COMMAND, try what faster lines would do, and report it.\n",
+		.example =
+			"\nExample: how does each line of ./server bear on finished requests?\n"
+			"  cozbpf run -p requests=finish_request -d 60 -- ./server --port 8080",
+		.sink = run_sink,
+		.report = print_report,
+	};
 
 	return run_main(argc, argv, &profiling);
 }

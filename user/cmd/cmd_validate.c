@@ -35,23 +35,6 @@ static const struct option_row rows[] = {
 	{NULL},
 };
 
-static void help(FILE *out)
-{
-	(void)fputs("Usage: cozbpf validate -l FILE:LINE [OPTION]... [--] COMMAND [ARGUMENT]...\n"
-		    "Check the method on your own program: speed the line up virtually, slow it "
-		    "down for real, in turn, and compare what really\n"
-		    "happens with the curve's continuation. No profile is written. Exit status: 0 "
-		    "they agree within 3 points, 1 they do not, 2 it\n"
-		    "cannot be told (the intervals are too wide, or the curve cannot be continued "
-		    "below 0).\n\n",
-		    out);
-	run_options_list(RUN_LAUNCH, rows, out);
-	(void)fputs("\nExample: does the method know what parse.c:120 is worth?\n"
-		    "  cozbpf validate -l parse.c:120 -p requests=finish_request -d 60 -- ./server "
-		    "--port 8080\n",
-		    out);
-}
-
 static int prepare(struct run_options *o, struct error *e)
 {
 	if (!o->fixed_line)
@@ -150,13 +133,27 @@ static int report(struct run *r)
 
 int cmd_validate(int argc, char **argv)
 {
-	static const struct run_purpose validating = {.help = help,
-						      .prepare = prepare,
-						      .sink = sink,
-						      .report = report,
-						      .slows = true,
-						      .no_file = true,
-						      .rows = rows};
+	static const struct run_purpose validating = {
+		.usage =
+			"Usage: cozbpf validate -l FILE:LINE [OPTION]... [--] COMMAND "
+			"[ARGUMENT]...\n"
+			"Check the method on your own program: speed the line up virtually, slow "
+			"it down for real, in turn, and compare what really\n"
+			"happens with the curve's continuation. No profile is written. Exit "
+			"status: 0 they agree within 3 points, 1 they do not, 2 it\n"
+			"cannot be told (the intervals are too wide, or the curve cannot be "
+			"continued below 0).\n",
+		.example =
+			"\nExample: does the method know what parse.c:120 is worth?\n"
+			"  cozbpf validate -l parse.c:120 -p requests=finish_request -d 60 -- "
+			"./server --port 8080",
+		.prepare = prepare,
+		.sink = sink,
+		.report = report,
+		.slows = true,
+		.no_file = true,
+		.rows = rows,
+	};
 
 	return run_main(argc, argv, &validating);
 }

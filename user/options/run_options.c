@@ -46,43 +46,12 @@ static struct option_row *rows_of(enum run_kind kind, const struct option_row *m
 	return options_all(tables, ret_n);
 }
 
-void run_options_list(enum run_kind kind, const struct option_row *more, FILE *out)
+void run_options_help(enum run_kind kind, const struct option_row *more, FILE *out)
 {
 	size_t n;
 	_cleanup_free_ struct option_row *rows = rows_of(kind, more, &n);
 
 	options_help(out, rows);
-}
-
-void run_options_help(enum run_kind kind, FILE *out)
-{
-	static const char *const heads[] = {
-		[RUN_LAUNCH] = "Usage: cozbpf run [OPTION]... [--] COMMAND [ARGUMENT]...\n"
-			       "Run COMMAND, try what faster lines would do, and report it.\n\n",
-		[RUN_ATTACH] = "Usage: cozbpf attach PID[,PID...] [OPTION]...\n"
-			       "Try what faster lines would do in processes that run already. They "
-			       "go on afterwards as before.\n\n",
-		[RUN_SYSTEM] =
-			"Usage: cozbpf system --cgroup PATH | --uid USER | --comm GLOB | --exe "
-			"PATH | --pid-tree PID ... [OPTION]...\n"
-			"Try what faster lines would do in all processes of which everything holds "
-			"that is asked. Those that\n"
-			"come later join, the rest of the machine is left alone. Needs root.\n\n",
-	};
-	static const char *const examples[] = {
-		[RUN_LAUNCH] =
-			"\nExample: how does each line of ./server bear on finished requests?\n"
-			"  cozbpf run -p requests=finish_request -d 60 -- ./server --port 8080\n",
-		[RUN_ATTACH] = "\nExample: a minute of a server that runs, its workers included\n"
-			       "  sudo cozbpf attach $(pidof -s server) -p requests=finish_request "
-			       "-d 60\n",
-		[RUN_SYSTEM] = "\nExample: a minute of all workers of a systemd unit\n"
-			       "  sudo cozbpf system --cgroup system.slice/server.service -p "
-			       "/usr/bin/server:finish_request -d 60\n",
-	};
-	(void)fputs(heads[kind], out);
-	run_options_list(kind, NULL, out);
-	(void)fputs(examples[kind], out);
 }
 
 /* "FILE:LINE"? */

@@ -125,10 +125,8 @@ void run_options_free(struct run_options *o); /* frees the contents, not @o */
 /* A word behind the program's name that reads like an option of ours, which it is not there: of a
  * run that has no point. NULL: there is none. */
 const char *run_options_misplaced(const struct run_options *o);
-/* What --help prints. */
-void run_options_help(enum run_kind kind, FILE *out);
-/* Of that, the options. @more as for run_options_parse. */
-void run_options_list(enum run_kind kind, const struct option_row *more, FILE *out);
+/* What --help prints of the options. @more as for run_options_parse. */
+void run_options_help(enum run_kind kind, const struct option_row *more, FILE *out);
 
 /* "first", "inclusive". */
 const char *run_attribution_name(enum run_attribution attribution);

@@ -40,8 +40,8 @@ struct run;
 /* What a run is for. */
 struct run_purpose {
 	enum run_kind kind;
-	const char *prefix;	 /* of messages; NULL: none */
-	void (*help)(FILE *out); /* NULL: that of the kind */
+	const char *usage, *example; /* what --help says before and after the options */
+	const char *prefix;	     /* of messages; NULL: none */
 	int (*prepare)(struct run_options *o,
 		       struct error *e); /* checks and completes the options; or NULL */
 	int (*sink)(void *run, const struct profile_experiment *x,
