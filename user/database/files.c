@@ -23,24 +23,18 @@ static int read_bytes(int fd, unsigned char **ret, size_t *ret_n)
 {
 	struct stat st;
 	_cleanup_free_ unsigned char *bytes = NULL;
-	size_t n = 0;
+	ssize_t n;
 
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	if (st.st_size > LARGEST_BYTES)
 		return -EFBIG;
 	bytes = xcalloc(1, (size_t)st.st_size);
-	while (n < (size_t)st.st_size) {
-		ssize_t got = read(fd, bytes + n, (size_t)st.st_size - n);
-
-		if (got < 0)
-			return -errno;
-		if (got == 0)
-			break;
-		n += (size_t)got;
-	}
+	n = pread_all(fd, bytes, (size_t)st.st_size, 0);
+	if (n < 0)
+		return (int)n;
 	*ret = TAKE_PTR(bytes);
-	*ret_n = n;
+	*ret_n = (size_t)n;
 	return 0;
 }
 

@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/open_file.h"
+#include "base/write_all.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -239,16 +240,7 @@ bool debug_file_has_symbols(const struct debug_file *f)
 
 bool debug_file_read(const struct debug_file *f, uint64_t at, void *buf, size_t n)
 {
-	while (n) {
-		ssize_t r = pread(f->fd, buf, n, (off_t)at);
-
-		if (r <= 0) /* the file has shrunk since */
-			return false;
-		buf = (char *)buf + r;
-		at += (uint64_t)r;
-		n -= (size_t)r;
-	}
-	return true;
+	return pread_all(f->fd, buf, n, at) == (ssize_t)n; /* else it has shrunk since */
 }
 
 const unsigned char *debug_section_bytes(struct debug_section *s, size_t *ret_n)

@@ -52,32 +52,13 @@ static bool is_record(const char *line, size_t len, enum profile_format *ret_for
 	return true;
 }
 
-/* Reads up to LOOK bytes at @at; the count or a negative errno. */
-static ssize_t look(int fd, off_t at, char *buf)
-{
-	size_t n = 0;
-
-	while (n < LOOK) {
-		ssize_t r = pread(fd, buf + n, LOOK - n, at + (off_t)n);
-
-		if (r < 0 && errno == EINTR)
-			continue;
-		if (r < 0)
-			return -errno;
-		if (r == 0)
-			break;
-		n += (size_t)r;
-	}
-	return (ssize_t)n;
-}
-
 /* An existing file must begin with a record of the format that we are going to append. */
 static int check_head(const struct profile_writer *w, char *buf, struct error *e)
 {
 	static const char *const names[] = {
 		[PROFILE_JSON] = "JSON lines", [PROFILE_COZ_TEXT] = "Coz's text form"};
 	enum profile_format found;
-	ssize_t n = look(w->fd, 0, buf);
+	ssize_t n = pread_all(w->fd, buf, LOOK, 0);
 	const char *nl;
 
 	if (n < 0)
@@ -103,7 +84,7 @@ static int check_head(const struct profile_writer *w, char *buf, struct error *e
 static int check_tail(struct profile_writer *w, off_t size, char *buf)
 {
 	off_t at = size > (off_t)LOOK ? size - (off_t)LOOK : 0;
-	ssize_t n = look(w->fd, at, buf);
+	ssize_t n = pread_all(w->fd, buf, LOOK, (uint64_t)at);
 	enum profile_format found;
 	const char *nl, *last;
 
