@@ -70,22 +70,24 @@ static int write_html(FILE *out, void *arg)
 	return annotate_html(out, arg);
 }
 
-/* @experiments: with the program; empty if there are none. @kernel: samples of the kernel count for
- * what led there, as in runs. */
+/* @p: what the function was found in, or the experiments of its program; empty if there are none.
+ * @kernel: samples of the kernel count for what led there, as in runs. */
 static int show(const struct annotate_command *c, const struct shares_code *of,
-		const struct analysis *experiments, bool kernel, struct error *e)
+		const struct profile *p, bool kernel, struct error *e)
 {
+	_cleanup_(analysis_free) struct analysis experiments = {0};
 	_cleanup_(annotation_free) struct annotation a = {0};
 	_cleanup_free_ struct annotation_sample *samples = xcalloc(of->n, sizeof(*samples));
 	struct annotate_page page = {.a = &a,
 				     .of = of,
-				     .point = analysis_visited(experiments),
 				     .all = c->all,
 				     .width = (int)c->width};
 	struct replace_file f = cmd_html_file(c->html, c->is_private);
 	struct statx st;
 	int r;
 
+	analyse(p, p->n_runs ? p->runs[0].seed : 0, &experiments);
+	page.point = analysis_visited(&experiments);
 	for (size_t i = 0; i < of->n; i++)
 		samples[i] = (struct annotation_sample){of->all[i].vaddr, of->all[i].samples};
 	r = annotation_make(of->object, &of->symbol, samples, of->n, kernel, &a, e);
@@ -102,16 +104,6 @@ static int show(const struct annotate_command *c, const struct shares_code *of,
 	/* Its code is shown. */
 	f.is_private |= elf_object_look_at(of->object, &st) == 0 && !(st.stx_mode & S_IROTH);
 	return c->html ? replace_file(&f, write_html, &page, e) : 0;
-}
-
-/* What the function was found in, and the experiments of its program. */
-static int show_with(const struct annotate_command *c, const struct shares_code *of,
-		     const struct profile *p, bool kernel, struct error *e)
-{
-	_cleanup_(analysis_free) struct analysis a = {0};
-
-	analyse(p, p->n_runs ? p->runs[0].seed : 0, &a);
-	return show(c, of, &a, kernel, e);
 }
 
 static int of_database(const struct annotate_command *c, const char *name, struct error *e)
@@ -134,7 +126,7 @@ static int of_database(const struct annotate_command *c, const char *name, struc
 	r = build ? cmd_experiments(called, path, c->choice.from_s, c->choice.to_s, build,
 				    &experiments, e)
 		  : 0;
-	return r < 0 && r != -ENOENT ? r : show_with(c, &of, &experiments, false, e);
+	return r < 0 && r != -ENOENT ? r : show(c, &of, &experiments, false, e);
 }
 
 static int add_place(const struct profile_place *at, void *arg)
@@ -190,7 +182,7 @@ static int of_profiles(const struct annotate_command *c, const char *name, char 
 			 *paths);
 	if (r == 0)
 		r = shares_find_code(&from, &c->choice, name, &of, e);
-	return r < 0 ? r : show_with(c, &of, &p, true, e);
+	return r < 0 ? r : show(c, &of, &p, true, e);
 }
 
 /* What is left to choose from a profile. */
