@@ -17,13 +17,11 @@
 static int add_event(void *target, const struct option_row *row, const char *value, struct error *e)
 {
 	struct collect_settings *s = &((struct collect_command *)target)->settings;
-	struct collect_event v;
 
 	(void)row;
 	if (s->n_events == COLLECT_MAX_EVENTS - 1)
 		return fail(e, E2BIG, "--event '%s': at most %d", value, COLLECT_MAX_EVENTS - 1);
-	s->events[s->n_events++] = value;
-	return collect_event_parse(value, &v, e);
+	return collect_event_parse(value, &s->events[s->n_events++], e);
 }
 
 /* With or without a sign of per cent. */

@@ -127,25 +127,23 @@ static int load(struct collector *c, const struct collect_settings *set, struct 
 {
 	size_t entries = (size_t)2 * c->n_cpus * COLLECT_BUCKETS;
 	struct refusal why;
-	int r = 0;
+	int r;
 
 	if (set->verbose)
 		load_log_verbose();
 	load_log_listen(NULL);
 	c->skel = collect_bpf__open();
 	if (!c->skel ||
-	    bpf_map__set_max_entries(c->skel->maps.collect_table, (unsigned int)entries) < 0) {
-		r = fail(e, errno, "cannot open the BPF program that counts: %s", strerror(errno));
-	} else {
-		c->skel->rodata->collect_scoped = set->cgroup != NULL;
-		r = namespace_find(&c->skel->rodata->own_namespace, e);
-		if (r == 0) {
-			r = programs_load(c->skel->skeleton, &why);
-			r = r < 0 ? refusal_fail(e, r, "the BPF programs", &why) : 0;
-		}
-	}
+	    bpf_map__set_max_entries(c->skel->maps.collect_table, (unsigned int)entries) < 0)
+		return fail(e, errno, "cannot open the BPF program that counts: %s",
+			    strerror(errno));
+	c->skel->rodata->collect_scoped = set->cgroup != NULL;
+	r = namespace_find(&c->skel->rodata->own_namespace, e);
 	if (r < 0)
 		return r;
+	r = programs_load(c->skel->skeleton, &why);
+	if (r < 0)
+		return refusal_fail(e, r, "the BPF programs", &why);
 	c->table_bytes = entries * sizeof(*c->table);
 	c->table = mmap(NULL, c->table_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
 			bpf_map__fd(c->skel->maps.collect_table), 0);
@@ -156,23 +154,6 @@ static int load(struct collector *c, const struct collect_settings *set, struct 
 	return set->cgroup ? set_scope(c, set->cgroup, e) : 0;
 }
 
-static int choose_events(struct collector *c, const struct collect_settings *set, struct error *e)
-{
-	c->events[c->n_events++] = collect_event_default(set->rate_hz);
-	for (size_t i = 0; i < set->n_events; i++) {
-		struct collect_event v;
-		int r = collect_event_parse(set->events[i], &v, e);
-
-		if (r < 0)
-			return r;
-		if (c->n_events == COLLECT_MAX_EVENTS)
-			return fail(e, E2BIG, "at most %d events, the clock among them",
-				    COLLECT_MAX_EVENTS);
-		c->events[c->n_events++] = v;
-	}
-	return 0;
-}
-
 int sampler_open(struct collector *c, const struct collect_settings *set, struct error *e)
 {
 	int cpus = libbpf_num_possible_cpus(), r;
@@ -180,14 +161,13 @@ int sampler_open(struct collector *c, const struct collect_settings *set, struct
 	c->rate_hz = set->rate_hz;
 	rng_seed(&c->rng, rng_fresh_seed());
 	c->n_cpus = cpus > 0 ? (unsigned int)cpus : 1;
-	r = c->n_cpus > COLLECT_MAX_CPUS
-		    ? fail(e, E2BIG, "this machine has %u CPUs; at most %d are supported",
-			   c->n_cpus, COLLECT_MAX_CPUS)
-		    : 0;
-	if (r == 0)
-		r = choose_events(c, set, e);
-	if (r == 0)
-		r = load(c, set, e);
+	if (c->n_cpus > COLLECT_MAX_CPUS)
+		return fail(e, E2BIG, "this machine has %u CPUs; at most %d are supported",
+			    c->n_cpus, COLLECT_MAX_CPUS);
+	c->events[c->n_events++] = collect_event_default(set->rate_hz);
+	for (size_t i = 0; i < set->n_events; i++)
+		c->events[c->n_events++] = set->events[i];
+	r = load(c, set, e);
 	return r == 0 ? attach_all(c, e) : r;
 }
 
