@@ -83,7 +83,7 @@ static const char *parse_argument(const char *text, unsigned int *ret)
 	return text + 4;
 }
 
-static int parse_key(const char *text, const char *part, struct latency_spec *l, struct error *e)
+static int parse_key(const char *part, struct latency_spec *l, struct error *e)
 {
 	const char *rest = starts_with(part, KEY)
 				   ? parse_argument(part + strlen(KEY), &l->arguments[0])
@@ -95,10 +95,9 @@ static int parse_key(const char *text, const char *part, struct latency_spec *l,
 	if (rest && !*rest)
 		return 0;
 	return fail(e, EINVAL,
-		    "--latency '%s': '%s' is no key; allowed are key=argN and key=argN:argM, arg1 "
-		    "(a function's first "
-		    "argument) to arg%d",
-		    text, part, ABI_MAX_ARGUMENT);
+		    "'%s' is no key; allowed are key=argN and key=argN:argM, arg1 (a function's "
+		    "first argument) to arg%d",
+		    part, ABI_MAX_ARGUMENT);
 }
 
 /* @prefix of the message becomes "--latency NAME, BEGIN", or what else @what is. */
@@ -112,8 +111,7 @@ static void reword(struct error *e, const char *prefix, const char *name, const 
 	(void)fail(e, EINVAL, "--latency %s, %s%s", name, what, rest);
 }
 
-static int parse_end(const char *text, const char *part, bool is_end, struct latency_spec *l,
-		     struct error *e)
+static int parse_end(const char *part, bool is_end, struct latency_spec *l, struct error *e)
 {
 	const char *what = is_end ? "END" : "BEGIN";
 	struct point_spec *ret = &l->ends[is_end];
@@ -121,31 +119,26 @@ static int parse_end(const char *text, const char *part, bool is_end, struct lat
 	int r;
 
 	if (!*part || starts_with(part, KEY))
-		return fail(e, EINVAL, "--latency '%s': %s is missing; allowed is %s", text, what,
-			    FORM);
+		return fail(e, EINVAL, "%s is missing; allowed is %s", what, FORM);
 	if (starts_with(part, "sampled:"))
 		return fail(e, EINVAL,
-			    "--latency '%s': %s cannot be sampled:, whose visits are not seen one "
-			    "by one; use FILE:LINE or "
-			    "FUNCTION",
-			    text, what);
+			    "%s cannot be sampled:, whose visits are not seen one by one; use "
+			    "FILE:LINE or FUNCTION",
+			    what);
 	r = point_spec_parse(part, ret, e);
 	if (r < 0) {
 		reword(e, "--progress ", l->name, is_end ? "END " : "BEGIN ");
 		return r;
 	}
 	if (strcmp(ret->name, part) != 0)
-		return fail(e, EINVAL,
-			    "--latency '%s': %s has a name of its own, '%s'; only the whole has "
-			    "one: %s",
-			    text, what, ret->name, FORM);
+		return fail(e, EINVAL, "%s has a name of its own, '%s'; only the whole has one: %s",
+			    what, ret->name, FORM);
 	/* Elsewhere the registers hold what the code before left there. */
 	if (keyed && ((ret->kind != POINT_FUNCTION && ret->kind != POINT_BINARY_FUNCTION) ||
 		      strstr(part, "%return")))
 		return fail(e, EINVAL,
-			    "--latency '%s': a key is an argument of a function, and '%s' is not "
-			    "the entry of one",
-			    text, part);
+			    "a key is an argument of a function, and '%s' is not the entry of one",
+			    part);
 	return 0;
 }
 
@@ -155,24 +148,22 @@ static void set_name(struct point_spec *p, const char *name, const char *suffix)
 	p->name = xasprintf("%s%s", name, suffix);
 }
 
-static int parse_parts(const char *text, char *const parts[], size_t n, struct latency_spec *l,
-		       struct error *e)
+static int parse_parts(char *const parts[], size_t n, struct latency_spec *l, struct error *e)
 {
 	int r = 0;
 
 	if (n > MAX_PARTS)
-		return fail(e, EINVAL, "--latency '%s': too many commas; allowed is %s", text,
-			    FORM);
+		return fail(e, EINVAL, "too many commas; allowed is %s", FORM);
 	if (n == MAX_PARTS)
-		r = parse_key(text, parts[2], l, e);
+		r = parse_key(parts[2], l, e);
 	if (r == 0)
-		r = parse_end(text, parts[0], false, l, e);
+		r = parse_end(parts[0], false, l, e);
 	if (r == 0)
-		r = parse_end(text, n > 1 ? parts[1] : "", true, l, e);
+		r = parse_end(n > 1 ? parts[1] : "", true, l, e);
 	if (r < 0)
 		return r;
 	if (strcmp(parts[0], parts[1]) == 0)
-		return fail(e, EINVAL, "--latency '%s': BEGIN and END are the same place", text);
+		return fail(e, EINVAL, "BEGIN and END are the same place");
 	for (size_t i = 0; i < 2; i++)
 		l->ends[i].exact = l->arguments[i] > 0;
 	set_name(&l->ends[0], l->name, "");
@@ -185,6 +176,7 @@ int latency_spec_parse(const char *text, struct latency_spec *ret, struct error 
 	size_t name = strspn(text, NAME_CHARS), n = 0;
 	char *parts[MAX_PARTS + 1] = {NULL};
 	struct latency_spec l = {0};
+	struct error why = {0};
 	int r;
 
 	if (text[name] != '=' || name == 0)
@@ -194,15 +186,18 @@ int latency_spec_parse(const char *text, struct latency_spec *ret, struct error 
 			    text, FORM);
 	l.name = xstrndup(text, name);
 	split(text, text + name + 1, parts, &n);
-	r = parse_parts(text, parts, n, &l, e);
+	r = parse_parts(parts, n, &l, &why);
 	for (size_t i = 0; i <= MAX_PARTS; i++)
 		free(parts[i]);
-	if (r < 0) {
-		latency_spec_free(&l);
-		return r;
+	if (r == 0) {
+		*ret = l;
+		return 0;
 	}
-	*ret = l;
-	return 0;
+	latency_spec_free(&l);
+	/* What is wrong with an end has been said of that. */
+	return starts_with(why.text, "--latency ")
+		       ? fail(e, -r, "%s", why.text)
+		       : fail(e, -r, "--latency '%s': %s", text, why.text);
 }
 
 void latency_spec_free(struct latency_spec *l)

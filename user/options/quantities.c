@@ -15,30 +15,28 @@
 
 #define MOST_LINE 4096
 
-static int with_unit(const char *value, const char *units, const uint64_t *factors, uint64_t *ret)
+/* A number, and behind it one of the units or none. */
+static int set_quantity(void *target, const struct option_row *row, const char *value,
+			const char *units, const uint64_t *factors, const char *allowed,
+			struct error *e)
 {
 	size_t digits = strspn(value, "0123456789");
 	const char *unit = value[digits] ? strchr(units, value[digits]) : NULL;
-	uint64_t v = 0;
+	bool good = digits && digits <= 18 && (!value[digits] || (unit && !value[digits + 1]));
+	uint64_t v = good ? strtoull(value, NULL, 10) : 0;
 
-	if (!digits || digits > 18 || (value[digits] && (!unit || value[digits + 1])))
-		return -EINVAL;
-	for (size_t i = 0; i < digits; i++)
-		v = 10 * v + (uint64_t)(value[i] - '0');
-	return !v || __builtin_mul_overflow(v, unit ? factors[unit - units] : 1, ret) ||
-			       *ret > INT64_MAX
-		       ? -EINVAL
-		       : 0;
+	if (!v || __builtin_mul_overflow(v, unit ? factors[unit - units] : 1, &v) || v > INT64_MAX)
+		return fail(e, EINVAL, "--%s '%s': allowed are %s", row->name, value, allowed);
+	*(uint64_t *)((char *)target + row->offset) = v;
+	return 0;
 }
 
 int option_set_span(void *target, const struct option_row *row, const char *value, struct error *e)
 {
 	static const uint64_t factors[] = {1, 60, 3600, 86400, 7 * 86400};
 
-	if (with_unit(value, "smhdw", factors, (uint64_t *)((char *)target + row->offset)) < 0)
-		return fail(e, EINVAL, "--%s '%s': allowed are times such as 90s, 15m, 1h, 30d",
-			    row->name, value);
-	return 0;
+	return set_quantity(target, row, value, "smhdw", factors,
+			    "times such as 90s, 15m, 1h, 30d", e);
 }
 
 /* One day, hour or minute. */
@@ -97,10 +95,7 @@ int option_set_size(void *target, const struct option_row *row, const char *valu
 {
 	static const uint64_t factors[] = {1ULL << 10, 1ULL << 20, 1ULL << 30, 1ULL << 40};
 
-	if (with_unit(value, "KMGT", factors, (uint64_t *)((char *)target + row->offset)) < 0)
-		return fail(e, EINVAL, "--%s '%s': allowed are sizes such as 200M, 1G", row->name,
-			    value);
-	return 0;
+	return set_quantity(target, row, value, "KMGT", factors, "sizes such as 200M, 1G", e);
 }
 
 int option_set_group(void *target, const struct option_row *row, const char *value, struct error *e)
