@@ -76,7 +76,6 @@ int points_pair(struct points *ps, size_t begin, unsigned int begin_argument, si
 	ps->all[begin].latency = true;
 	ps->all[begin].pair = (unsigned int)++l->n;
 	ps->all[begin].end = end;
-	ps->all[begin].has_end = true;
 	ps->all[end].hidden = true;
 	ps->skel->bss->latency_roles[begin] = (struct abi_latency_role){
 		.latency = (unsigned int)l->n, .argument = begin_argument};

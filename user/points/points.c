@@ -94,7 +94,6 @@ int points_add(struct points *ps, const char *name, size_t *ret, struct error *e
 	if (!p)
 		return fail(e, E2BIG, "too many progress points; at most %d", ABI_MAX_POINTS);
 	p->probed = true;
-	p->has_begin = true;
 	*ret = ps->n++;
 	return 0;
 }
