@@ -26,10 +26,8 @@
 /* One executable or library. */
 struct listed {
 	struct listing *l;
-	const char *path, *kind; /* kind: of what comes next, for its heading; NULL: said */
-	bool is_main;
-	const struct elf_object *elf;
-	const struct code_listed *o; /* NULL for probes */
+	const char *kind; /* of what comes next, for its heading; NULL: said */
+	const struct code_listed *o;
 	struct elf_symbol function;
 };
 
@@ -42,8 +40,8 @@ static int print(struct listed *x, const char *text, const char *word, uint64_t 
 
 	if (x->l->glob && fnmatch(x->l->glob, text, 0) != 0 && fnmatch(x->l->glob, word, 0) != 0)
 		return 0;
-	r = elf_object_function_at(x->elf, vaddr, &f) == 0
-		    ? list_note_sharers(x->l, x->elf, f.addr, is_line)
+	r = elf_object_function_at(x->o->elf, vaddr, &f) == 0
+		    ? list_note_sharers(x->l, x->o->elf, f.addr, is_line)
 		    : 0;
 	if (r)
 		return r < 0 ? r : 0;
@@ -51,7 +49,7 @@ static int print(struct listed *x, const char *text, const char *word, uint64_t 
 		return 0;
 	if (x->kind) {
 		(void)printf("# %s of ", x->kind);
-		list_print_name(x->path);
+		list_print_name(x->o->path);
 		x->kind = NULL;
 	}
 	x->l->printed++;
@@ -62,8 +60,8 @@ static int print(struct listed *x, const char *text, const char *word, uint64_t 
 static int print_probe(const struct usdt_probe *p, void *arg)
 {
 	struct listed *x = arg;
-	_cleanup_free_ char *text = xasprintf("usdt:%s%s%s:%s", x->is_main ? "" : basename(x->path),
-					      x->is_main ? "" : ":", p->provider, p->name);
+	_cleanup_free_ char *text = xasprintf("usdt:%s%s%s:%s", x->o->is_main ? "" : basename(x->o->path),
+					      x->o->is_main ? "" : ":", p->provider, p->name);
 
 	return print(x, text, p->name, p->vaddr, false);
 }
@@ -80,7 +78,7 @@ static int print_function(const struct elf_symbol *s, const char *readable, void
 	if (code_map_source_out_of_scope(x->l->code, x->o, s->addr) || !strcmp(readable, "_init") ||
 	    !strcmp(readable, "_start") || !strcmp(readable, "_fini"))
 		return 0;
-	text = xasprintf("%s%s%s", x->is_main ? "" : basename(x->path), x->is_main ? "" : ":",
+	text = xasprintf("%s%s%s", x->o->is_main ? "" : basename(x->o->path), x->o->is_main ? "" : ":",
 			 readable);
 	return print(x, text, readable, s->addr, false);
 }
@@ -95,7 +93,7 @@ static int print_loop(const struct code_loop *loop, void *arg)
 	if (loop->line.file)
 		text = xasprintf("%s:%u", loop->line.file, loop->line.line);
 	else
-		text = xasprintf("%s:%s+%llu", basename(x->path), x->function.name,
+		text = xasprintf("%s:%s+%llu", basename(x->o->path), x->function.name,
 				 (unsigned long long)(loop->jump - x->function.addr));
 	return print(x, text, loop->line.file ? basename(text) : x->function.function,
 		     x->function.addr, loop->line.file != NULL);
@@ -108,13 +106,13 @@ static int print_loops(const struct elf_symbol *s, void *arg)
 	if (code_map_source_out_of_scope(x->l->code, x->o, s->addr))
 		return 0;
 	x->function = *s;
-	return code_each_loop(x->elf, x->o->lines, s, print_loop, x);
+	return code_each_loop(x->o->elf, x->o->lines, s, print_loop, x);
 }
 
 static int list_object(const struct code_listed *o, void *arg)
 {
 	struct listing *l = arg;
-	struct listed x = {.l = l, .path = o->path, .is_main = o->is_main, .elf = o->elf, .o = o};
+	struct listed x = {.l = l, .o = o};
 	int r;
 
 	if (!o->elf) {
@@ -135,14 +133,14 @@ static int list_object(const struct code_listed *o, void *arg)
 /* Probes are of any object: out of scope means that it is not sped up, not that it cannot count. */
 static int list_probes(struct listing *l, size_t i)
 {
-	const struct elf_object *elf = code_map_elf(l->code, i, NULL);
-	struct listed x = {.l = l, .kind = "USDT probes", .is_main = i == 0, .elf = elf};
+	struct code_listed o = {.elf = code_map_elf(l->code, i, NULL), .is_main = i == 0};
+	struct listed x = {.l = l, .kind = "USDT probes", .o = &o};
 	int r;
 
-	if (!elf)
+	if (!o.elf)
 		return 0;
-	x.path = code_map_path(l->code, i);
-	r = usdt_each(elf, print_probe, &x);
+	o.path = code_map_path(l->code, i);
+	r = usdt_each(o.elf, print_probe, &x);
 	code_map_let_go(l->code, i);
 	return r;
 }
