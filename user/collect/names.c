@@ -154,22 +154,13 @@ static uint32_t owner_unopened(const struct collect_file *f)
 	return f->is_fuse || f->owner == 0 ? COUNTS_NOBODY : f->owner;
 }
 
-static void link_of(const struct collect_news *news, char ret[PROC_PATH])
-{
-	char range[48];
-
-	(void)snprintf(range, sizeof(range), "map_files/%llx-%llx", news->start, news->end);
-	proc_path(ret, (pid_t)news->pid, range);
-}
-
 /* To follow the link takes CAP_CHECKPOINT_RESTORE, which is more than containers are given. */
-static int open_mapped(const struct collect_news *news, const char *path, struct opened_file *ret)
+static int open_mapped(const struct collect_news *news, const char *link, const char *path,
+		       struct opened_file *ret)
 {
-	char link[PROC_PATH], root[PROC_PATH], there[PROC_PATH + PATH_MAX];
-	int fd;
+	char root[PROC_PATH], there[PROC_PATH + PATH_MAX];
+	int fd = opener_open_described(link, NULL, ret);
 
-	link_of(news, link);
-	fd = opener_open_described(link, NULL, ret);
 	if (fd != -EPERM && fd != -EACCES)
 		return fd;
 	proc_path(root, (pid_t)news->pid, "root");
@@ -180,17 +171,19 @@ static int open_mapped(const struct collect_news *news, const char *path, struct
 static void learn(struct names *n, struct collect_bpf *skel, const struct collect_news *news)
 {
 	struct opened_file opened;
-	char link[PROC_PATH], *path;
+	char range[48], link[PROC_PATH], *path;
 	const char *base;
 	int fd;
 
-	link_of(news, link);
+	(void)snprintf(range, sizeof(range), "map_files/%llx-%llx", news->start, news->end);
+	proc_path(link, (pid_t)news->pid, range);
 	path = proc_file(link);
 	if (!path) /* the process has ended, or has other things mapped there now */
 		return;
 	base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
-	fd = strncmp(base, news->name, COLLECT_NAME - 1) == 0 ? open_mapped(news, path, &opened)
-							      : -ENOENT;
+	fd = strncmp(base, news->name, COLLECT_NAME - 1) == 0
+		     ? open_mapped(news, link, path, &opened)
+		     : -ENOENT;
 	/* What is no file of a disk, or does not answer, has its last name only. */
 	if (fd == -ENOEXEC || fd == -ETIMEDOUT)
 		know(skel, &news->file);
