@@ -37,11 +37,8 @@ static int start(struct run *r, struct error *e)
 		err = run_inject_begin(r, e);
 	if (err == 0)
 		err = run_open_runner(r, e);
-	if (err == 0)
-		err = run_write_startup(r, e);
 	if (err < 0)
 		return err;
-	run_say_granularity(r);
 	r->start_ns = clock_monotonic_ns();
 	run_machine_begin(r);
 	return 0;

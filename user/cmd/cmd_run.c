@@ -221,9 +221,8 @@ static int start(struct run *r, struct error *e)
 	bool changed;
 	int err = spawn_and_serve(r, e);
 
-	if (err < 0)
-		return err;
-	err = session_attach(r->session, target_pid(r->target), e);
+	if (err == 0)
+		err = session_attach(r->session, target_pid(r->target), e);
 	if (err == 0)
 		err = run_add_calls(r, e);
 	if (err == 0)
@@ -234,11 +233,7 @@ static int start(struct run *r, struct error *e)
 	(void)session_watch_loader(r->session, code_map_main(r->code), NULL);
 	err = run_open_runner(r, e);
 	if (err == 0)
-		err = run_write_startup(r, e);
-	if (err < 0)
-		return err;
-	run_say_granularity(r);
-	err = target_exec(r->target, e);
+		err = target_exec(r->target, e);
 	if (err < 0)
 		return err;
 	r->start_ns = clock_monotonic_ns();

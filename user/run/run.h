@@ -195,11 +195,9 @@ int run_choose_waits(struct run *r, struct error *e);
 unsigned int run_rate(const struct run *r);
 /* Opens the session and the code map, and looks for the points. */
 int run_open(struct run *r, const struct session_options *options, struct error *e);
-/* One line on stderr if functions are tried since there are no lines, and one if some of their
- * names cannot be read. */
-void run_say_granularity(const struct run *r);
 /* Probes of --sync pthread; the process must exist and be attached to. */
 int run_add_calls(struct run *r, struct error *e);
+/* Plans the experiments and begins the profile. */
 int run_open_runner(struct run *r, struct error *e);
 
 /* points.c: the progress points of a run: checked before the program starts, attached before it

@@ -280,7 +280,9 @@ static int open_code(struct run *r, struct error *e)
 	return code_map_open(r->path, &scope, &r->code, e);
 }
 
-void run_say_granularity(const struct run *r)
+/* One line on stderr if functions are tried since there are no lines, and one if some of their
+ * names cannot be read. */
+static void say_granularity(const struct run *r)
 {
 	const struct elf_object *o = code_map_main(r->code);
 
@@ -485,5 +487,10 @@ int run_open_runner(struct run *r, struct error *e)
 	}
 	r->n_runner_points = ro.n_points;
 	err = runner_new(&ro, &session_backend, r->session, r->purpose->sink, r, &r->runner);
-	return err < 0 ? fail(e, -err, "cannot plan experiments: %s", strerror(-err)) : 0;
+	if (err < 0)
+		return fail(e, -err, "cannot plan experiments: %s", strerror(-err));
+	err = run_write_startup(r, e);
+	if (err == 0)
+		say_granularity(r);
+	return err;
 }
