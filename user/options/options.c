@@ -240,13 +240,13 @@ int option_flag(void *target, const struct option_row *row, const char *value, s
 int option_unsigned(const struct option_row *row, const char *value, uint64_t min, uint64_t max,
 		    uint64_t *ret, struct error *e)
 {
-	uint64_t v = 0;
-	bool good = *value != '\0';
+	/* strtoull also takes signs and leading space. */
+	bool good = *value && !value[strspn(value, "0123456789")];
+	uint64_t v;
 
-	for (const char *c = value; *c && good; c++)
-		good = *c >= '0' && *c <= '9' && !__builtin_mul_overflow(v, (uint64_t)10, &v) &&
-		       !__builtin_add_overflow(v, (uint64_t)(*c - '0'), &v);
-	if (!good || v < min || v > max)
+	errno = 0;
+	v = strtoull(value, NULL, 10);
+	if (!good || errno || v < min || v > max)
 		return fail(e, EINVAL, "--%s '%s': allowed are whole numbers from %llu to %llu",
 			    row->name, value, (unsigned long long)min, (unsigned long long)max);
 	*ret = v;
@@ -256,22 +256,13 @@ int option_unsigned(const struct option_row *row, const char *value, uint64_t mi
 int option_real(const struct option_row *row, const char *value, double min, double max,
 		double *ret, struct error *e)
 {
-	/* Checked by hand: strtod also takes hexadecimal, exponents, "inf", "nan" and leading
-	 * space. */
+	/* strtod also takes hexadecimal, exponents, "inf", "nan" and leading space. */
 	size_t whole = strspn(value, "0123456789");
 	size_t fraction = value[whole] == '.' ? strspn(value + whole + 1, "0123456789") : 0;
 	bool good = whole + fraction > 0 && whole + fraction <= 18 &&
 		    value[whole + (value[whole] == '.') + fraction] == '\0';
-	double v = 0, scale = 1;
+	double v = good ? strtod(value, NULL) : 0;
 
-	for (const char *c = value; good && *c; c++) {
-		if (*c == '.')
-			continue;
-		v = v * 10 + (*c - '0');
-		if (c > value + whole)
-			scale *= 10;
-	}
-	v /= scale;
 	if (!good || v < min || v > max)
 		return fail(e, EINVAL, "--%s '%s': allowed are numbers from %.10g to %.10g",
 			    row->name, value, min, max);

@@ -76,10 +76,8 @@ static const char *last_separator(const char *where)
 static int parse_line(const char *where, const char *colon, struct point_spec *p, struct error *e)
 {
 	const char *left = colon;
-	uint64_t line = 0;
+	uint64_t line = strtoull(colon + 1, NULL, 10); /* of digits */
 
-	for (const char *c = colon + 1; *c && line <= UINT32_MAX; c++)
-		line = line * 10 + (uint64_t)(*c - '0');
 	if (line == 0 || line > UINT32_MAX)
 		return fail(e, EINVAL, "lines are numbered from 1 to %u", UINT32_MAX);
 	while (left > where && strchr(DIGITS, left[-1]))
