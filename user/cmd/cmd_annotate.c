@@ -78,10 +78,7 @@ static int show(const struct annotate_command *c, const struct shares_code *of,
 	_cleanup_(analysis_free) struct analysis experiments = {0};
 	_cleanup_(annotation_free) struct annotation a = {0};
 	_cleanup_free_ struct annotation_sample *samples = xcalloc(of->n, sizeof(*samples));
-	struct annotate_page page = {.a = &a,
-				     .of = of,
-				     .all = c->all,
-				     .width = (int)c->width};
+	struct annotate_page page = {.a = &a, .of = of, .all = c->all, .width = (int)c->width};
 	struct replace_file f = cmd_html_file(c->html, c->is_private);
 	struct statx st;
 	int r;

@@ -76,8 +76,9 @@ int cmd_attach(int argc, char **argv)
 		.usage = "Usage: cozbpf attach PID[,PID...] [OPTION]...\n"
 			 "Try what faster lines would do in processes that run already. They go "
 			 "on afterwards as before.\n",
-		.example = "\nExample: a minute of a server that runs, its workers included\n"
-			   "  sudo cozbpf attach $(pidof -s server) -p requests=finish_request -d 60",
+		.example =
+			"\nExample: a minute of a server that runs, its workers included\n"
+			"  sudo cozbpf attach $(pidof -s server) -p requests=finish_request -d 60",
 		.prefix = "attach: ",
 		.sink = run_sink,
 		.run = attach,

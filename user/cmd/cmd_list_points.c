@@ -60,8 +60,9 @@ static int print(struct listed *x, const char *text, const char *word, uint64_t 
 static int print_probe(const struct usdt_probe *p, void *arg)
 {
 	struct listed *x = arg;
-	_cleanup_free_ char *text = xasprintf("usdt:%s%s%s:%s", x->o->is_main ? "" : basename(x->o->path),
-					      x->o->is_main ? "" : ":", p->provider, p->name);
+	_cleanup_free_ char *text =
+		xasprintf("usdt:%s%s%s:%s", x->o->is_main ? "" : basename(x->o->path),
+			  x->o->is_main ? "" : ":", p->provider, p->name);
 
 	return print(x, text, p->name, p->vaddr, false);
 }
@@ -78,8 +79,8 @@ static int print_function(const struct elf_symbol *s, const char *readable, void
 	if (code_map_source_out_of_scope(x->l->code, x->o, s->addr) || !strcmp(readable, "_init") ||
 	    !strcmp(readable, "_start") || !strcmp(readable, "_fini"))
 		return 0;
-	text = xasprintf("%s%s%s", x->o->is_main ? "" : basename(x->o->path), x->o->is_main ? "" : ":",
-			 readable);
+	text = xasprintf("%s%s%s", x->o->is_main ? "" : basename(x->o->path),
+			 x->o->is_main ? "" : ":", readable);
 	return print(x, text, readable, s->addr, false);
 }
 

@@ -103,8 +103,12 @@ static int spawn(struct run *r, const char *server, struct error *e)
 		.argv = r->options.command,
 		.identity = &r->identity,
 		.output_to = r->options.output_to,
-		.shim = !r->preload ? NULL : calls ? shim_pthread_image : shim_image,
-		.shim_size = !r->preload ? 0 : calls ? shim_pthread_image_size : shim_image_size,
+		.shim = !r->preload ? NULL
+			: calls	    ? shim_pthread_image
+				    : shim_image,
+		.shim_size = !r->preload ? 0
+			     : calls	 ? shim_pthread_image_size
+					 : shim_image_size,
 		.page_fd = r->page_fd,
 		.slots_fd = session_slots_fd(r->session),
 		/* Under hold, threads that were woken from outside sleep off what accrued while
@@ -464,9 +468,8 @@ int cmd_run(int argc, char **argv)
 	static const struct run_purpose profiling = {
 		.usage = "Usage: cozbpf run [OPTION]... [--] COMMAND [ARGUMENT]...\n"
 			 "Run COMMAND, try what faster lines would do, and report it.\n",
-		.example =
-			"\nExample: how does each line of ./server bear on finished requests?\n"
-			"  cozbpf run -p requests=finish_request -d 60 -- ./server --port 8080",
+		.example = "\nExample: how does each line of ./server bear on finished requests?\n"
+			   "  cozbpf run -p requests=finish_request -d 60 -- ./server --port 8080",
 		.sink = run_sink,
 		.report = print_report,
 	};

@@ -175,8 +175,7 @@ static int write_html(FILE *out, void *arg)
 
 static int show(const struct top_command *c, const struct shares_table *t)
 {
-	struct replace_file f =
-		cmd_html_file(c->html, replace_file_source_is_private(c->database));
+	struct replace_file f = cmd_html_file(c->html, replace_file_source_is_private(c->database));
 	struct shares_table copy = *t;
 	struct error e = {0};
 

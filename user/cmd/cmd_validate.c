@@ -134,19 +134,17 @@ static int report(struct run *r)
 int cmd_validate(int argc, char **argv)
 {
 	static const struct run_purpose validating = {
-		.usage =
-			"Usage: cozbpf validate -l FILE:LINE [OPTION]... [--] COMMAND "
-			"[ARGUMENT]...\n"
-			"Check the method on your own program: speed the line up virtually, slow "
-			"it down for real, in turn, and compare what really\n"
-			"happens with the curve's continuation. No profile is written. Exit "
-			"status: 0 they agree within 3 points, 1 they do not, 2 it\n"
-			"cannot be told (the intervals are too wide, or the curve cannot be "
-			"continued below 0).\n",
-		.example =
-			"\nExample: does the method know what parse.c:120 is worth?\n"
-			"  cozbpf validate -l parse.c:120 -p requests=finish_request -d 60 -- "
-			"./server --port 8080",
+		.usage = "Usage: cozbpf validate -l FILE:LINE [OPTION]... [--] COMMAND "
+			 "[ARGUMENT]...\n"
+			 "Check the method on your own program: speed the line up virtually, slow "
+			 "it down for real, in turn, and compare what really\n"
+			 "happens with the curve's continuation. No profile is written. Exit "
+			 "status: 0 they agree within 3 points, 1 they do not, 2 it\n"
+			 "cannot be told (the intervals are too wide, or the curve cannot be "
+			 "continued below 0).\n",
+		.example = "\nExample: does the method know what parse.c:120 is worth?\n"
+			   "  cozbpf validate -l parse.c:120 -p requests=finish_request -d 60 -- "
+			   "./server --port 8080",
 		.prepare = prepare,
 		.sink = sink,
 		.report = report,

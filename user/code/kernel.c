@@ -40,8 +40,7 @@ static void add(struct code_kernel *k, uint64_t addr, const char *name)
 		k->names = xreallocarray(k->names, k->names_room, 1);
 	}
 	memcpy(k->names + k->names_size, name, length);
-	xarray_add(k->all, k->n,
-		   (struct kernel_symbol){(uint32_t)(addr - k->base), k->names_size});
+	xarray_add(k->all, k->n, (struct kernel_symbol){(uint32_t)(addr - k->base), k->names_size});
 	k->names_size += length;
 }
 

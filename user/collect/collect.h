@@ -29,7 +29,7 @@ int collect_event_parse(const char *text, struct collect_event *ret, struct erro
 struct collect_event collect_event_default(double rate_hz);
 
 struct collect_settings {
-	double rate_hz; /* of the first event, for each CPU */
+	double rate_hz;					     /* of the first event, for each CPU */
 	struct collect_event events[COLLECT_MAX_EVENTS - 1]; /* further ones */
 	size_t n_events;
 	const char *cgroup; /* a directory; NULL: the whole machine */

@@ -40,9 +40,9 @@ struct counting {
 		*places; /* those of the function first, in the order of @counted; then anchors */
 	struct counted_place *counted;
 	size_t n, n_counted;
-	size_t rarest;		       /* the place that was the last to turn out to be frequent */
-	bool nothing_rarer;	       /* it has to count as rare all the same */
-	bool *rare, *useless;	       /* useless: it is never hit, and not of the function */
+	size_t rarest;	      /* the place that was the last to turn out to be frequent */
+	bool nothing_rarer;   /* it has to count as rare all the same */
+	bool *rare, *useless; /* useless: it is never hit, and not of the function */
 	double *rates, *errors;
 	uint32_t *levels, n_levels;
 	struct executions_window *all; /* hits are owned */

@@ -114,8 +114,8 @@ int epoch_entries(struct database *d, const char *epoch, const char *ending, int
 	*ret_fd = epoch_open(d, epoch, false);
 	*ret = entries_of(*ret_fd, ending);
 	return ret->n >= 0 || *ret_fd == -ENOENT ? 0
-						 : fail(e, -ret->n, "cannot read '%s/%s': %s", d->path,
-							epoch, strerror(-ret->n));
+						 : fail(e, -ret->n, "cannot read '%s/%s': %s",
+							d->path, epoch, strerror(-ret->n));
 }
 
 int epoch_remove(struct database *d, const char *name)

@@ -67,7 +67,8 @@ struct entries {
 struct entries entries_of(int fd, const char *ending);
 void entries_free(struct entries *x);
 #define _cleanup_entries_ _cleanup_(entries_free)
-/* Those of an epoch, which has none if it is gone, and the epoch's descriptor (or a negative errno).
+/* Those of an epoch, which has none if it is gone, and the epoch's descriptor (or a negative
+ * errno).
  */
 int epoch_entries(struct database *d, const char *epoch, const char *ending, int *ret_fd,
 		  struct entries *ret, struct error *e);

@@ -35,8 +35,8 @@ int option_set_span(void *target, const struct option_row *row, const char *valu
 {
 	static const uint64_t factors[] = {1, 60, 3600, 86400, 7 * 86400};
 
-	return set_quantity(target, row, value, "smhdw", factors,
-			    "times such as 90s, 15m, 1h, 30d", e);
+	return set_quantity(target, row, value, "smhdw", factors, "times such as 90s, 15m, 1h, 30d",
+			    e);
 }
 
 /* One day, hour or minute. */

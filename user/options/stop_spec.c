@@ -23,8 +23,8 @@ static const struct {
 	enum stop_kind kind;
 	const struct unit *units; /* of the bound */
 } conditions[] = {
-	{"load", "", STOP_LOAD, plain},	    {"restarts", "", STOP_RESTARTS, plain},
-	{"psi", "cpu", STOP_PSI, percent},  {"psi", "memory", STOP_PSI, percent},
+	{"load", "", STOP_LOAD, plain},	   {"restarts", "", STOP_RESTARTS, plain},
+	{"psi", "cpu", STOP_PSI, percent}, {"psi", "memory", STOP_PSI, percent},
 	{"psi", "io", STOP_PSI, percent},
 };
 

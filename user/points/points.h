@@ -98,7 +98,7 @@ struct points {
 	struct points_options options;
 	struct cozbpf_bpf *skel; /* the session's */
 	unsigned int nr_cpus;
-	pid_t pid;		       /* that probes are put into; 0: all that map the file */
+	pid_t pid; /* that probes are put into; 0: all that map the file */
 	/* Probes were to be put into one process alone, whose first thread had ended by then: the
 	 * kernel cannot tell it from others. Of one whose first thread ends later, new probes are
 	 * refused: it must not have them put into others. */

@@ -58,8 +58,7 @@ int point_no_function(const struct elf_object *o, const struct point_spec *p, in
 			    "entered; use FILE:LINE",
 			    p->function, cold.name);
 	n = elf_object_similar_functions(o, p->function, similar, 3);
-	(void)fail(e, ENOENT,
-		   "no function %s in %s%s%s%s%s%s%s; `cozbpf list functions` shows all",
+	(void)fail(e, ENOENT, "no function %s in %s%s%s%s%s%s%s; `cozbpf list functions` shows all",
 		   p->function, elf_object_path(o), n ? "; did you mean " : "", n ? similar[0] : "",
 		   n > 1 ? " or " : "", n > 1 ? similar[1] : "", n > 2 ? " or " : "",
 		   n > 2 ? similar[2] : "");
@@ -117,9 +116,10 @@ static int check_offset(const struct elf_object *o, const struct elf_symbol *s,
 	if (code_check_offset(o, s, at, &before, &behind) == 0)
 		return 0;
 	if (!behind)
-		return fail(e, EINVAL,
-			    "offset %llu is in the middle of an instruction; the nearest is %s+%llu",
-			    at, p->function, (unsigned long long)before);
+		return fail(
+			e, EINVAL,
+			"offset %llu is in the middle of an instruction; the nearest is %s+%llu",
+			at, p->function, (unsigned long long)before);
 	return fail(e, EINVAL,
 		    "offset %llu is in the middle of an instruction; the nearest are %s+%llu and "
 		    "%s+%llu",
@@ -336,8 +336,8 @@ static int find_usdt(const struct elf_object *o, const struct point_spec *p,
 			    "%s has no USDT probes; for a library's: usdt:BINARY:PROVIDER:NAME",
 			    elf_object_path(o));
 	return fail(e, ENOENT, "no USDT probe %s:%s in %s%s%s; `cozbpf list points` shows all",
-		    p->provider, p->event, elf_object_path(o),
-		    x.near[0] ? "; did you mean " : "", x.near);
+		    p->provider, p->event, elf_object_path(o), x.near[0] ? "; did you mean " : "",
+		    x.near);
 }
 
 static void make_sites(const struct elf_object *o, const uint64_t *addrs, size_t n, bool exact,
@@ -429,11 +429,12 @@ static int check_sites(const struct elf_object *o, struct point_sites *sites, st
 	if (cost < CODE_NOP5)
 		return check_places(o, sites, e);
 	if (cost == CODE_REFUSED)
-		return fail(e, ENOTSUP,
-			    "the kernel cannot probe the instruction at 0x%llx of %s (it is atomic, "
-			    "is a breakpoint itself, or has a segment's prefix); use the line or "
-			    "FUNCTION+OFFSET of one before or after it",
-			    (unsigned long long)at, elf_object_path(o));
+		return fail(
+			e, ENOTSUP,
+			"the kernel cannot probe the instruction at 0x%llx of %s (it is atomic, "
+			"is a breakpoint itself, or has a segment's prefix); use the line or "
+			"FUNCTION+OFFSET of one before or after it",
+			(unsigned long long)at, elf_object_path(o));
 	return fail(e, ENOTSUP,
 		    "at 0x%llx of %s is a nop of five bytes, where a probe makes children that the "
 		    "program forks crash (on Linux 6.18), and what is behind it can be reached "

@@ -118,8 +118,9 @@ int run_write_startup(struct run *r, struct error *e)
 void run_keep(struct profile *p, const struct profile_experiment *x,
 	      const struct profile_point *points, size_t n_points)
 {
-	struct profile_run_experiment kept = {
-		.x = *x, .points = xmemdup(points, n_points, sizeof(*points)), .n_points = n_points};
+	struct profile_run_experiment kept = {.x = *x,
+					      .points = xmemdup(points, n_points, sizeof(*points)),
+					      .n_points = n_points};
 
 	kept.x.selected = copy(x->selected);
 	kept.x.function = copy(x->function);
