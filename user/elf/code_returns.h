@@ -25,7 +25,7 @@ struct code_exit {
 	uint64_t vaddr;
 	enum code_cost cost;
 	enum code_when when;
-	int condition;	   /* CODE_BY_FLAGS: as in struct code_instruction */
+	int condition;				 /* CODE_BY_FLAGS: as in struct code_instruction */
 	struct code_target target;		 /* CODE_BY_TARGET */
 	struct cfi_extent parts[CODE_MAX_PARTS]; /* ... of the function */
 	size_t n_parts;

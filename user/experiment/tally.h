@@ -70,8 +70,8 @@ struct tally_line *tally_nth_waiting(struct tally *t, const struct tally_waits *
 /* How long threads waited there, or anywhere if @l is all waits of a kind. *ret_n: in how many
  * waits. */
 uint64_t tally_waited(const struct tally *t, const struct tally_line *l, uint64_t *ret_n);
-/* The lines that have taken most time since the start, most first, of execution (bit 0 of @kinds) or
- * kinds of waits (base/waits.h): at most @max into @ret; returns how many. */
+/* The lines that have taken most time since the start, most first, of execution (bit 0 of @kinds)
+ * or kinds of waits (base/waits.h): at most @max into @ret; returns how many. */
 size_t tally_most(const struct tally *t, unsigned int kinds, struct tally_line **ret, size_t max);
 /* The entry of an interned name, made if need be. */
 struct tally_line *tally_line_named(struct tally *t, const char *name, const char *function);

@@ -112,8 +112,8 @@ struct points {
 	struct bpf_link *text; /* watches for programs that end with probes in a copy of their code
 				  (kernel/text.h); NULL: this kernel, or this user, cannot have
 				  that */
-	size_t n_exits;	   /* entries of BPF's table that are in use */
-	bool multi;	   /* one link can hold many probes */
+	size_t n_exits;	       /* entries of BPF's table that are in use */
+	bool multi;	       /* one link can hold many probes */
 	bool traced; /* points that the kernel reports are attached by perf, where nothing preempts
 			their programs */
 	struct bpf_link *syscalls[2]; /* of their begin and their end, once a point asked for it */
