@@ -56,7 +56,7 @@ static __always_inline bool exit_leaves(const void *context, u32 number)
 		return true;
 	if (number > ABI_MAX_EXITS || bpf_probe_read_kernel(&r, sizeof(r), context))
 		return false;
-	x = &exits[(number - 1) & (ABI_MAX_EXITS - 1)];
+	x = &exits[index_below(number - 1, ABI_MAX_EXITS)];
 	if (x->by_flags)
 		return exit_condition(r.named.flags, x->condition);
 	if (!exit_target(&r, x, &target)) {

@@ -211,7 +211,7 @@ static __always_inline void latency_follow(const struct latency_key *key)
 __weak __noinline int latency_made_of(struct abi_vectors *v, u32 latency, u64 length)
 {
 	const struct abi_latency_bounds *bounds =
-		&latency_bounds[latency & (ABI_MAX_LATENCIES - 1)];
+		&latency_bounds[index_below(latency, ABI_MAX_LATENCIES)];
 	struct abi_slopes *s;
 	u32 key = latency * ABI_CLASSES;
 	u64 own, expected;
@@ -322,7 +322,7 @@ static __always_inline void latency_visit(u32 i, struct task_struct *task,
 					  const struct pt_regs *regs, struct thread *t, u64 epoch,
 					  u64 now, struct abi_vectors *v)
 {
-	const struct abi_latency_role *role = &latency_roles[i & (ABI_MAX_POINTS - 1)];
+	const struct abi_latency_role *role = &latency_roles[index_below(i, ABI_MAX_POINTS)];
 	struct latency_key key = {};
 	struct abi_latency *l;
 
