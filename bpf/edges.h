@@ -74,12 +74,13 @@ static __always_inline void leave(struct task_struct *prev, struct abi_cpu *c, b
 		if (t->pause.hold_from)
 			count(COUNTER_hold_preempted);
 	} else {
-		t->wait.blocked_at = now;
-		t->wait.runnable_at = 0;
-		t->wait.in_disk = disk;
 		t->place.n = 0;
 		if (slope_window() && !dead)
 			wait_begins(&t->place, now);
+		t->wait.in_disk = disk;
+		t->wait.runnable_at = 0;
+		/* Last: from here on a waker can come, on another CPU. */
+		*(volatile u64 *)&t->wait.blocked_at = now;
 	}
 	pays_in_shim = thread_pays_in_shim(t);
 	local = expected_local(t, 0);
@@ -286,6 +287,7 @@ int BPF_PROG(edge_waking, struct task_struct *p)
 	if (!blocked_at)
 		return 0;
 	w->wait.runnable_at = now;
+	w->place.waited = now - blocked_at;
 	/* In the middle of a payment by the shim it is the shim's own timer. */
 	pays_in_shim = thread_pays_in_shim(w);
 	owes_sleep = w->pause.owes_sleep;

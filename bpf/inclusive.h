@@ -76,7 +76,7 @@ static long chain_walk_step(u32 i, struct chain_walk *w)
 }
 
 /* How many sites are in scope, all of them in chain_here. */
-__noinline u32 chain_gather(u64 ip, u64 sp, u64 bp, bool in_call, u64 in_force)
+__noinline u32 chain_gather(u64 ip, u64 sp, u64 bp, u32 how, u64 in_force)
 {
 	struct chain_walk w = {.frame = {.ip = ip, .sp = sp, .bp = bp, .exact = 1},
 			       .modules = in_force};
@@ -87,10 +87,10 @@ __noinline u32 chain_gather(u64 ip, u64 sp, u64 bp, bool in_call, u64 in_force)
 	if (!c)
 		return 0;
 	__builtin_memset(c, 0, sizeof(*c));
-	if (in_call)
+	if (how & CHAIN_IN_CALL)
 		w.frame.exact = unwind_row(ip, w.modules, &code).row.kind != ABI_ROW_NONE;
 	bpf_loop(config.max_frames, chain_walk_step, &w, 0);
-	if (w.outcome != FRAME_END || !w.n)
+	if ((w.outcome != FRAME_END || !w.n) && !(how & CHAIN_UNCOUNTED))
 		chain_count(w.outcome);
 	return w.n;
 }

@@ -159,20 +159,22 @@ static __always_inline void chain_count(u32 outcome)
 		count(COUNTER_stack_too_deep);
 }
 
+enum chain_how { CHAIN_IN_CALL = 1, CHAIN_UNCOUNTED = 2 /* it is no sample's */ };
+
 /* The code of the first frame in scope, or 0. A global function: what its many ways out would
  * multiply is verified apart. In a system call rip is behind the instruction, which may be the last
  * of a function (that of the way back from a signal); or it is the first instruction of a handler,
  * if a signal has just been delivered. */
-__noinline u64 chain_first_in_scope(u64 ip, u64 sp, u64 bp, bool in_call, u64 in_force)
+__noinline u64 chain_first_in_scope(u64 ip, u64 sp, u64 bp, u32 how, u64 in_force)
 {
 	struct chain c = {.frame = {.ip = ip, .sp = sp, .bp = bp, .exact = 1}, .modules = in_force};
 	u64 code;
 
-	if (in_call)
+	if (how & CHAIN_IN_CALL)
 		c.frame.exact = unwind_row(ip, c.modules, &code).row.kind != ABI_ROW_NONE;
 
 	bpf_loop(config.max_frames, chain_step, &c, 0);
-	if (!c.found)
+	if (!c.found && !(how & CHAIN_UNCOUNTED))
 		chain_count(c.outcome);
 	return c.found;
 }

@@ -173,33 +173,39 @@ static __always_inline void wait_earned(struct task_struct *task, struct thread 
 
 /* Waits on a CPU that are at least so far apart are all looked at: that takes some us each. */
 #define LOOK_NS 1000000ULL
-#define LOOK_LEAST 4 /* of 256: the chance, however fast they follow each other */
+#define LOOK_LEAST 4		  /* of 256: the chance, however fast they follow each other */
+#define LOOK_LONG 64		  /* ... but a wait of so many times that is looked at */
+#define LOOK_MOST_NS (1ULL << 38) /* that a wait can stand for: sums have 40 bits of ns */
 
 /* S5: where the current thread, which blocks, waits from now on. Of waits that follow each other
  * fast a part is looked at, by chance and in proportion to the time since the last one, and stands
- * for the others. A global function: it is verified once. */
+ * for the others; of a thread whose last wait was long all are, or one would stand for too much. A
+ * global function: it is verified once. */
 __weak __noinline int wait_begins(struct wait_place *p, u64 now)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct abi_slope_cpu *c = &slope_cpus[cpu_index()];
-	u64 since = now - c->blocked_at, chance = since < LOOK_NS ? since * 256 / LOOK_NS : 256;
+	u64 since = now - c->blocked_at, chance;
 	struct frame own = {};
-	bool in_call;
+	u32 how = CHAIN_UNCOUNTED;
 
 	if (!p)
 		return 0;
 	c->blocked_at = now;
+	since = since > p->waited / LOOK_LONG ? since : p->waited / LOOK_LONG;
+	chance = since < LOOK_NS ? since * 256 / LOOK_NS : 256;
 	chance = chance > LOOK_LEAST ? chance : LOOK_LEAST;
 	p->stands = p->n = 0;
 	if ((bpf_get_prandom_u32() & 255) >= chance)
 		return 0;
-	p->stands = 65536 / (u32)chance;
-	in_call = frame_of_thread(&own, false, task);
+	p->stands = (65536 + (u32)chance / 2) / (u32)chance;
+	if (frame_of_thread(&own, false, task))
+		how |= CHAIN_IN_CALL;
 	if (config.inclusive) {
-		p->n = chain_gather(own.ip, own.sp, own.bp, in_call, modules_of(task));
+		p->n = chain_gather(own.ip, own.sp, own.bp, how, modules_of(task));
 		chain_copy(p->at, p->n);
 	} else {
-		p->at[0] = chain_first_in_scope(own.ip, own.sp, own.bp, in_call, modules_of(task));
+		p->at[0] = chain_first_in_scope(own.ip, own.sp, own.bp, how, modules_of(task));
 		p->n = p->at[0] != 0;
 	}
 	return 0;
@@ -216,19 +222,25 @@ __weak __noinline int wait_placed(struct thread *t, u32 kind, u64 from, u64 now)
 		return 0;
 	for (u32 i = 0; i < WAIT_PLACES; i++) {
 		u64 code;
+		u32 entry;
 
 		if (i >= t->place.n)
 			break;
 		code = config.inclusive ? t->place.at[i] : ABI_CODE_WAITS(kind, t->place.at[i]);
 		if (!config.inclusive && !config.waits)
 			count_sample(code, (now - from) * t->place.stands / 256);
-		followed |= 1ULL << index_below(slope_entry(code, window), ABI_ENTRIES);
+		entry = slope_entry(code, window);
+		/* Where waits can be tried, those that time out are told apart, later. */
+		if (entry == ABI_ENTRY_REST && kind == ABI_WAIT_NETWORK && config.waits)
+			entry = slope_entry(ABI_CODE_WAITS(ABI_WAIT_TIMER, t->place.at[i]), window);
+		followed |= 1ULL << index_below(entry, ABI_ENTRIES);
 	}
 	for (int i = 0; i < ABI_SINCES; i++) {
 		u64 ns = slope_since(i, from, now) * t->place.stands / 256;
 
 		if (!slope_number(i))
 			continue;
+		ns = ns < LOOK_MOST_NS ? ns : LOOK_MOST_NS;
 		if (config.inclusive)
 			ns = (ns << 16) / (slopes_control.scale_q16 | 1);
 		for (u32 k = ABI_ENTRY_FIRST; k < ABI_ENTRIES; k++)

@@ -106,7 +106,9 @@ static int add_line(struct slopes *s, const char *line)
 static int open_window(struct slopes *s, uint64_t now, uint64_t *ret_due)
 {
 	struct tally_line *lines[ABI_MAX_FOLLOWED];
-	size_t n = tally_most(s->tally, s->time.waits & ~1U, lines, MOST_WAITS);
+	/* Waiting for a CPU has no place. */
+	unsigned int waits = s->time.waits & ~(1U | 1U << WAIT_CPU);
+	size_t n = tally_most(s->tally, waits, lines, MOST_WAITS);
 	int r = 0;
 
 	n += tally_most(s->tally, 1, lines + n, ABI_MAX_FOLLOWED - n);

@@ -208,8 +208,8 @@ unsigned int run_rate(const struct run *r)
 		o->fixed_line ? !wait_of(o->fixed_line, NULL) : o->what == 0 || o->what & 1U;
 
 	/* Percentiles of latencies are blurred by the distance of samples. */
-	return o->rate_hz || executes || o->n_latencies ? (unsigned int)o->rate_hz
-							: SESSION_RATE_LEAST;
+	return o->rate_hz || executes || o->n_latencies || o->slopes_only ? (unsigned int)o->rate_hz
+									  : SESSION_RATE_LEAST;
 }
 
 int run_choose_sync(struct run *r, struct error *e)

@@ -110,7 +110,9 @@ int session_open_programs(const struct session_options *o, struct session **ret,
 		return fail(e, errno, "cannot open the BPF programs: %s", strerror(errno));
 	sync_configure(s);
 	configure(s);
-	s->options.points.sample_ns = NSEC_PER_SEC / (o->rate_hz ? o->rate_hz : SESSION_RATE_ALONE);
+	s->options.points.sample_ns = NSEC_PER_SEC / (o->rate_hz ? o->rate_hz
+						      : o->light ? SESSION_RATE_LIGHT
+								 : SESSION_RATE_ALONE);
 	r = points_open(&s->points, &s->options.points, s->skel, s->nr_cpus, e);
 	if (r < 0)
 		return r;

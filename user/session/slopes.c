@@ -124,8 +124,8 @@ int session_slopes_end(void *session)
 	s->window_ns = clock_monotonic_ns() - s->skel->bss->slopes_control.begun_ns;
 	run -= s->window_run_ns;
 	ticked -= s->window_ticked_ns;
-	s->run_ns_so_far += run;
-	s->ticked_ns_so_far += ticked;
+	s->run_ns_so_far += r == 0 ? run : 0;
+	s->ticked_ns_so_far += r == 0 ? ticked : 0;
 	/* An entry with waits cannot be multiplied afterwards: BPF has seen to it. */
 	if (!s->skel->rodata->config.inclusive)
 		s->window_scale = scale_of(run, ticked);
