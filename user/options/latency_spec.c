@@ -195,7 +195,7 @@ int latency_spec_parse(const char *text, struct latency_spec *ret, struct error 
 	}
 	latency_spec_free(&l);
 	/* What is wrong with an end has been said of that. */
-	return starts_with(why.text, "--latency ")
+	return starts_with(why.text, "--latency ") || starts_with(why.text, "--progress: ")
 		       ? fail(e, -r, "%s", why.text)
 		       : fail(e, -r, "--latency '%s': %s", text, why.text);
 }
