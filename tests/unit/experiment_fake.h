@@ -22,6 +22,7 @@
 /* A third thread waits there for wait_share of the time, for wait_ns each time. Nobody waits for
  * it. */
 #define LINE_W "src/w.c:40 [disk]"
+#define LINE_CPU "[cpu]"
 
 struct fake_code {
 	uint64_t lo, hi;
@@ -30,10 +31,10 @@ struct fake_code {
 };
 
 static const struct fake_code fake_code[] = {
-	{0x1000, 0x1100, LINE_A, "alpha", 0},  {0x2000, 0x2100, LINE_B, "beta", 0},
-	{0x3000, 0x3100, LINE_C, NULL, 0},     {0x4000, 0x4100, LINE_W, "wait", 0},
-	{0x3200, 0x3300, LINE_C, "gamma", 0},  {0x8000, 0x8100, NULL, NULL, -ENODATA},
-	{0x10000, 0x80000, LINE_B, "beta", 0},
+	{0x1000, 0x1100, LINE_A, "alpha", 0}, {0x2000, 0x2100, LINE_B, "beta", 0},
+	{0x3000, 0x3100, LINE_C, NULL, 0},    {0x4000, 0x4100, LINE_W, "wait", 0},
+	{0x3200, 0x3300, LINE_C, "gamma", 0}, {0x8000, 0x8100, NULL, NULL, -ENODATA},
+	{0x5000, 0x5100, LINE_CPU, NULL, 0},  {0x10000, 0x80000, LINE_B, "beta", 0},
 };
 
 #define N_FAKE_CODE (sizeof(fake_code) / sizeof(*fake_code))

@@ -9,6 +9,8 @@
 static struct abi_place places[ABI_MAX_PLACES];
 static size_t n_places;
 static bool open, blind; /* blind: no visit is seen */
+static bool waits;	 /* a thread waits in places, and for a CPU */
+static size_t n_waits;	 /* windows that follow a place where it waits */
 static uint64_t opened_ns, in_windows_ns;
 static uint64_t visits_before;
 static size_t n_windows, selected[3]; /* experiments on A, B, C */
@@ -20,6 +22,11 @@ static int window_begin(void *b, const struct abi_place *p, size_t n)
 	assert_false(open || f->running || f->resting);
 	memcpy(places, p, n * sizeof(*p));
 	n_places = n;
+	for (size_t i = 0; i < n; i++) {
+		/* Waiting for a CPU has no place, and is told of as a kind. */
+		assert_true(p[i].lo != 0x5000);
+		n_waits += p[i].lo == 0x4000;
+	}
 	open = true;
 	opened_ns = f->now;
 	visits_before = f->totals.points[0].visits;
@@ -101,9 +108,17 @@ static void run_for(uint64_t seconds, double share)
 	fake_init(&fake);
 	if (share > 0) {
 		options.slopes = slopes_seen;
-		options.slopes_time = (struct slopes_time){share, 500 * MSEC, 0};
+		options.slopes_time =
+			(struct slopes_time){share, 500 * MSEC, 0, waits ? WAITS_ALL : 0};
 	} else {
 		options.slopes = NULL;
+	}
+	if (waits) {
+		fake.wait_share = 1;
+		fake.wait_ns = 5 * MSEC;
+		fake.extra[0] = (struct backend_sample){
+			.addr = 0x5010, .count = 9, .ns = 9 * MSEC, .wait = true};
+		fake.n_extra = 1;
 	}
 	assert_int_equal(runner_new(&options, &ops, &fake, count_only, &n_records, &runner), 0);
 	next = fake.now;
@@ -156,12 +171,26 @@ static void draws_follow_slopes(void **state)
 	assert_true(selected[1] * 30 > n_selected());
 }
 
+static void places_of_waits_are_followed(void **state)
+{
+	(void)state;
+	blind = false;
+	waits = true;
+	run_for(20, 1);
+	assert_true(n_waits > 10);
+	waits = false;
+	n_waits = 0;
+	run_for(20, 1);
+	assert_int_equal(n_waits, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(windows_take_their_share, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(without_visits_they_are_few, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(draws_follow_slopes, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(places_of_waits_are_followed, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
