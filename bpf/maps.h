@@ -26,7 +26,7 @@ const volatile abi_u32 n_latencies __weak SEC(".rodata") = 0;
 struct wait_place {
 	u32 stands; /* for how many waits, in 1/256; 0: nobody has looked */
 	u32 n;
-	u64 waited;	     /* how long its last wait was, whoever ended it; ns */
+	u64 waited;	     /* the length of its last wait, ns */
 	u64 at[WAIT_PLACES]; /* its first frame in scope, or with inclusive attribution all of them
 			      */
 };

@@ -171,16 +171,17 @@ static __always_inline void wait_earned(struct task_struct *task, struct thread 
 	pay_awake(t);
 }
 
-/* Waits on a CPU that are at least so far apart are all looked at: that takes some us each. */
+/* Waits on a CPU that are at least so far apart are all looked at. A look takes some us. */
 #define LOOK_NS 1000000ULL
 #define LOOK_LEAST 4		  /* of 256: the chance, however fast they follow each other */
 #define LOOK_LONG 64		  /* ... but a wait of so many times that is looked at */
 #define LOOK_MOST_NS (1ULL << 38) /* that a wait can stand for: sums have 40 bits of ns */
 
-/* S5: where the current thread, which blocks, waits from now on. Of waits that follow each other
- * fast a part is looked at, by chance and in proportion to the time since the last one, and stands
- * for the others; of a thread whose last wait was long all are, or one would stand for too much. A
- * global function: it is verified once. */
+/* S5: notes where the current thread, which blocks, waits from now on. If waits follow each other
+ * fast, only some are looked at: the chance is in proportion to the time since the last wait on
+ * this CPU, and a wait that is looked at stands for the others. The next wait of a thread whose
+ * last one was long is always looked at: it would stand for too much. A global function: it is
+ * verified once. */
 __weak __noinline int wait_begins(struct wait_place *p, u64 now)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -230,7 +231,7 @@ __weak __noinline int wait_placed(struct thread *t, u32 kind, u64 from, u64 now)
 		if (!config.inclusive && !config.waits)
 			count_sample(code, (now - from) * t->place.stands / 256);
 		entry = slope_entry(code, window);
-		/* Where waits can be tried, those that time out are told apart, later. */
+		/* Where waits can be tried, wait_over calls one that times out [timer]. */
 		if (entry == ABI_ENTRY_REST && kind == ABI_WAIT_NETWORK && config.waits)
 			entry = slope_entry(ABI_CODE_WAITS(ABI_WAIT_TIMER, t->place.at[i]), window);
 		followed |= 1ULL << index_below(entry, ABI_ENTRIES);

@@ -23,7 +23,7 @@ static int window_begin(void *b, const struct abi_place *p, size_t n)
 	memcpy(places, p, n * sizeof(*p));
 	n_places = n;
 	for (size_t i = 0; i < n; i++) {
-		/* Waiting for a CPU has no place, and is told of as a kind. */
+		/* Waiting for a CPU has no place. */
 		assert_true(p[i].lo != 0x5000);
 		n_waits += p[i].lo == 0x4000;
 	}

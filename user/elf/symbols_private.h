@@ -30,7 +30,7 @@ struct symbol {
 	uint32_t rank;	/* 0 global, 1 weak, 2 local */
 	uint32_t unit;	/* which source file's local symbols it stands among; 0: not known */
 	uint32_t order; /* in the table */
-	/* Bits, of which a decoder's answer can have no other values. */
+	/* One bit each: a decoder's answer can have no other values than 0 and 1. */
 	unsigned int indirect : 1; /* STT_GNU_IFUNC */
 	unsigned int nameless : 1; /* in no table: @name says where it is */
 };

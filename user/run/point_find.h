@@ -38,8 +38,8 @@ int point_find(struct code_map *code, size_t i, const struct point_spec *p, cons
 	       struct point_sites *ret, struct error *e);
 void point_sites_free(struct point_sites *s); /* frees the contents */
 
-/* Tells what is wrong with FILE:LINE in the object, but not of which point or line that is said.
- * Addresses of its first statements in *ret, the caller's. @t may be NULL. */
+/* Finds the first statements of FILE:LINE in the object; their addresses are in *ret, the caller's.
+ * On failure @e says what is wrong, without the name of the point. @t may be NULL. */
 int point_find_line(const struct elf_object *o, struct line_table *t, const struct point_spec *p,
 		    uint64_t **ret, size_t *ret_n, struct error *e);
 /* Likewise, says why there is no function of the name; @err as elf_object_find_function returned

@@ -154,8 +154,8 @@ int session_open_programs(const struct session_options *o, struct session **ret,
 /* Attaches a tracepoint's program. */
 int session_attach_program(struct bpf_program *prog, struct bpf_link **ret, struct error *e);
 
-/* calibration.c. Has an earlier run found out what payments and samples cost beside what BPF can
- * see? Then BPF is told; before the programs are loaded. */
+/* calibration.c. Gives BPF what an earlier run has found payments and samples to cost beside what
+ * BPF can see. False: no run has. To be called before the programs are loaded. */
 bool calibrate_recall(struct session *s);
 /* Measures it, tells BPF, and keeps it for later runs. Takes half a second. 0 or a negative errno:
  * without it payments are a little less exact. */
