@@ -152,14 +152,14 @@ int main(void)
 END
 gcc -O2 -g -o server server.c || exit 1
 why=''
-timeout -k 5 40 "${own[@]}" bash -c './server >/dev/null & "$1" list points --rates $!; status=$?; kill $!; exit $status' sh "$COZBPF" >out 2>complaint </dev/null ||
+timeout -k 5 40 "${own[@]}" bash -c './server >/dev/null & until grep -qx server "/proc/$!/comm"; do sleep 0.05; done; "$1" list points --rates $!; status=$?; kill $!; exit $status' sh "$COZBPF" >rates 2>complaint </dev/null ||
 	why+=" status $?;"
 for wanted in answer_request syscall:write; do
-	grep -qE "^ +[0-9.]+  $wanted\$" out || why+=" no rate of $wanted;"
+	grep -qE "^ +[0-9.]+  $wanted\$" rates || why+=" no rate of $wanted;"
 done
 beside 40 list functions @PID@ || why+=" list: status $?;"
 grep -q '^burn' out || why+=' no function;'
-verdict 'list' "$why" out complaint
+verdict 'list' "$why" rates out complaint
 if command -v llvm-mca >/dev/null; then
 	why=''
 	beside 60 annotate --db db --count 2s --pid @PID@ --json burn || why+=" status $?;"

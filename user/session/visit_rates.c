@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/proc.h"
 #include "code/map.h"
 #include "elf/code.h"
 #include "elf/code_place.h"
@@ -22,6 +23,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,10 +34,6 @@
  * the same after so many. */
 #define GLANCE_CPU_NS (5 * NSEC_PER_MSEC)
 #define MOST_GLANCES 20
-/* Where it gets a CPU now and then only, passes per second say little. A probe takes up to 9 us: so
- * many in a second of CPU time are a third of it.
- */
-#define MOST_PER_CPU_S 40000
 
 /* System calls that wait for work or move data. */
 static const char *const telling_calls[] = {
@@ -67,12 +65,18 @@ struct visit_rates {
 	struct point probes;
 	struct bpf_link *calls;
 	enum { GLANCING, LOOKING, KNOWN } state;
-	uint64_t since_ns, due_ns, took_ns,
-		cpu_ns; /* cpu_ns: the process's CPU time at the begin */
+	uint64_t since_ns, due_ns, took_ns, cpu_ns,
+		waited_ns; /* the process's CPU time, and its waits for a CPU, at the begin
+			    */
 	unsigned int glances;
 	uint64_t *before, *after; /* counters, VISIT_RATES_SITES + VISIT_RATES_CALLS of them */
 	struct visit_rate *found;
 	size_t n_found;
+};
+
+struct waits {
+	pid_t pid;
+	uint64_t ns;
 };
 
 #define N_COUNTERS (VISIT_RATES_SITES + VISIT_RATES_CALLS)
@@ -233,6 +237,32 @@ static int load(struct visit_rates *v, struct error *e)
 	return v->calls ? 0 : fail(e, errno, "cannot count system calls: %s", strerror(errno));
 }
 
+static int add_wait(pid_t tid, void *arg)
+{
+	struct waits *w = arg;
+	char path[PROC_PATH];
+	_cleanup_fclose_ FILE *f = NULL;
+	unsigned long long ns;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", (int)w->pid, (int)tid);
+	f = fopen(path, "re");
+	if (f && fscanf(f, "%*u %llu", &ns) == 1)
+		w->ns += ns;
+	return 0;
+}
+
+/* How long the threads of the process have waited for a CPU, all of them together. 0 where the
+ * kernel does not say. */
+static uint64_t waited_ns(pid_t pid)
+{
+	struct waits w = {.pid = pid};
+	char path[PROC_PATH];
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	(void)proc_each_number(path, add_wait, &w);
+	return w.ns;
+}
+
 int visit_rates_begin(struct code_map *code, pid_t pid, const char *disabled,
 		      struct visit_rates **ret, struct error *e)
 {
@@ -266,23 +296,25 @@ int visit_rates_begin(struct code_map *code, pid_t pid, const char *disabled,
 	read_counters(v, v->before);
 	v->since_ns = clock_monotonic_ns();
 	v->cpu_ns = clock_process_ns(v->pid);
+	v->waited_ns = waited_ns(v->pid);
 	v->due_ns = v->since_ns + GLANCE_NS;
 	*ret = v;
 	return 0;
 }
 
-/* What was passed too often goes, with all probes where it is one. */
+/* What was passed too often goes, with all probes where it is one. Of a process that had to wait
+ * for a CPU, what it would have passed without. */
 static int look_again(struct visit_rates *v, uint64_t now, uint64_t cpu_ns)
 {
 	double s = (double)(now - v->since_ns) / (double)NSEC_PER_SEC,
-	       cpu_s = (double)cpu_ns / (double)NSEC_PER_SEC;
+	       waited = (double)waited_ns(v->pid) - (double)v->waited_ns,
+	       more = cpu_ns && waited > 0 ? 1 + waited / (double)cpu_ns : 1;
 	bool some = false;
 	int r = 0;
 
 	read_counters(v, v->after);
 	for (size_t i = 0; i < v->n; i++)
-		if ((double)(v->after[i] - v->before[i]) > VISIT_RATES_MOST * s ||
-		    (cpu_s > 0 && (double)(v->after[i] - v->before[i]) > MOST_PER_CPU_S * cpu_s))
+		if ((double)(v->after[i] - v->before[i]) * more > VISIT_RATES_MOST * s)
 			some = v->sites[i].dropped = true;
 	if (some) {
 		point_free(&v->probes);
