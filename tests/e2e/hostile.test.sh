@@ -207,7 +207,7 @@ verdict "system: execs in a loop" "$why" complaint
 
 # Children that come faster than anyone can look: the run begins and ends all the same.
 for how in attach system; do
-	"$programs/hostile" chain "$(lasting 60)" >chain.out &
+	setsid "$programs/hostile" chain "$(lasting 60)" >chain.out &
 	victim=$!
 	await_line chain.out '^pid' 5
 	if [ "$how" = attach ]; then
@@ -217,7 +217,8 @@ for how in attach system; do
 	fi
 	watched=("$victim")
 	ended 0
-	pkill -KILL -f -x "$programs/hostile chain $(lasting 60)"
+	# All at once, as a group: of those that are looked up one by one there is always one more.
+	kill -KILL -- "-$victim"
 	wait "$victim" 2>/dev/null
 	verdict "$how: a chain of children" "$why" complaint
 done

@@ -20,7 +20,7 @@ for how in fixed unmap mremap file never; do
 		grep -q '^remapped$' out || why+=' it did not come to the copy;'
 		grep -q 'ended by SIGTRAP: it runs on a copy of its own code.*sampled:' err || why+=' it is not said why;'
 		[ "$(grep -c SIGTRAP err)" -eq 1 ] || why+=' not in one line;'
-		holds 'len(runs) == 1 and runtime' || why+=' no profile;'
+		holds 'len(runs) == 1 and len(runtimes) == 1' || why+=' no profile;'
 		verdict "a copy of the code with a probe is recognised: $how, $point" "$why" err
 	done
 done

@@ -112,26 +112,35 @@ static int open_pids(struct run *r, struct error *e)
 	return 0;
 }
 
-/* Of the first process: by its name where that is the same file for us. */
-static int name_executable(struct run *r, struct error *e)
+/* By its name where that is the same file for us. */
+static int name_executable_of(struct run *r, pid_t pid, struct error *e)
 {
 	_cleanup_free_ char *path = NULL;
-	pid_t first = r->scope->found[0];
 	struct file_rights rights;
 	char link[PROC_PATH];
-	int err = process_executable(first, &path);
+	int err = process_executable(pid, &path);
 
 	if (err < 0)
-		return fail(e, -err, "cannot read the executable of process %d: %s", (int)first,
+		return fail(e, -err, "cannot read the executable of process %d: %s", (int)pid,
 			    strerror(-err));
-	err = file_rights_of_process(first, &rights);
+	err = file_rights_of_process(pid, &rights);
 	if (err < 0)
-		return fail(e, -err, "cannot read the user of process %d: %s", (int)first,
+		return fail(e, -err, "cannot read the user of process %d: %s", (int)pid,
 			    strerror(-err));
-	proc_path(link, first, "exe");
+	proc_path(link, pid, "exe");
 	file_rights_set_usual(rights.uid, rights.gid, rights.groups, rights.n_groups);
 	r->path = xstrdup(process_file_path(path, link));
 	return 0;
+}
+
+/* Of the first process that has not ended meanwhile. */
+static int name_executable(struct run *r, struct error *e)
+{
+	int err = -ESRCH;
+
+	for (size_t i = 0; err < 0 && i < r->scope->n_found; i++)
+		err = name_executable_of(r, r->scope->found[i], e);
+	return err;
 }
 
 int run_scope_open(struct run *r, struct error *e)
@@ -185,10 +194,10 @@ int run_scope_settle(struct run *r, pid_t pid, struct error *e)
 	if (!entered || flags != (has & ~(unsigned int)(ABI_PROC_SIGNALS | ABI_PROC_HELD))) {
 		err = session_take(r->session, pid, flags, e);
 		/* Others decide how many there are. */
-		if (err == -E2BIG && !r->scope->said_full)
+		if (err == -E2BIG && !r->scope->is_full)
 			(void)log_error("warning: %s; the others are not profiled", e->text);
 		if (err == -E2BIG) {
-			r->scope->said_full = true;
+			r->scope->is_full = true;
 			e->text[0] = '\0';
 			return 0;
 		}
@@ -239,7 +248,7 @@ int run_scope_enter(struct run *r, struct error *e)
 		d.added = 0;
 		err = process_each(find_child, &d);
 	}
-	if (err == 0 && follows && (d.added || clock_monotonic_ns() > d.until))
+	if (err == 0 && follows && !s->is_full && (d.added || clock_monotonic_ns() > d.until))
 		(void)log_error("warning: processes fork faster than they are found; some children "
 				"are not profiled");
 	for (size_t i = 0; err == 0 && i < s->n_pids; i++) {

@@ -34,7 +34,7 @@ struct run_scope {
 	pid_t new_at;		     /* whom the next scan looks at first; 0: all */
 	const pid_t *execs;	     /* those from next_exec on are still to be handled */
 	size_t n_execs, next_exec;
-	bool said_full; /* that there are too many */
+	bool is_full; /* no more are taken, which was said */
 };
 
 /* What goes through all processes of the machine. */
