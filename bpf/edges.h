@@ -65,6 +65,7 @@ static __always_inline void leave(struct task_struct *prev, struct abi_cpu *c, b
 		thread_ran(t, now, sum);
 	t->wait.running_at = 0;
 	t->wait.left_at = now;
+	t->wait.taken = 0;
 	if (runnable) {
 		t->wait.runnable_at = now;
 		t->wait.blocked_at = 0;
@@ -131,15 +132,19 @@ static __always_inline s64 cpu_local(const struct abi_cpu *c, const struct threa
 
 /* S3, of @t, which waited for CPU @me since it became runnable, @beside of it behind tasks out of
  * scope. Who takes the CPU from another thread at once has not waited for it, but for its own
- * wake-up. */
-static __always_inline void slope_gets_cpu(struct thread *t, const struct abi_cpu *c, u32 me,
-					   bool preempts, u64 beside, u64 now)
+ * wake-up. A global function: it is verified once. */
+__weak __noinline int slope_gets_cpu(struct thread *t, u32 me, u32 preempts, u64 beside, u64 now)
 {
-	u64 from = t->wait.runnable_at, behind = now - from - beside;
+	const struct abi_cpu *c = &cpus[index_below(me, ABI_MAX_CPUS)];
+	u64 from, behind;
 
+	if (!t)
+		return 0;
+	from = t->wait.runnable_at;
+	behind = now - from - beside;
 	if (c->scope_left > from && !(preempts && now - from < SHORT_WAIT_NS)) {
-		if (slope_behind(&t->vectors, from, now)) {
-			u64 since = now - slope_cpus[me].left_at;
+		if (slope_behind(&t->vectors, t->wait.taken ? &t->taken_by : NULL, from, now)) {
+			u64 since = now - slope_cpus[cpu_index()].left_at;
 
 			/* What came before, that thread has. */
 			beside = beside < since ? beside : since;
@@ -151,10 +156,24 @@ static __always_inline void slope_gets_cpu(struct thread *t, const struct abi_cp
 	}
 	if (beside)
 		slope_waited(&t->vectors, ABI_ENTRY_BESIDE, now - beside, now);
+	return 0;
 }
 
-static __always_inline void enter(struct task_struct *next, struct abi_cpu *c, u32 me,
-				  bool preempts, bool outside, bool behind_task, u64 epoch, u64 now)
+/* S3: @t has taken the CPU from @prev, which would have gone on. What comes from outside does not
+ * come as late as threads in scope are. */
+static __always_inline void slope_takes_cpu(struct thread *t, struct task_struct *prev)
+{
+	struct thread *w = bpf_task_storage_get(&threads, prev, 0, 0);
+
+	if (!w || t->wait.from_outside)
+		return;
+	slope_take(&w->taken_by, &t->vectors);
+	w->wait.taken = 1;
+}
+
+static __always_inline void enter(struct task_struct *next, struct task_struct *prev,
+				  struct abi_cpu *c, u32 me, bool preempts, bool outside,
+				  bool behind_task, u64 epoch, u64 now)
 {
 	struct abi_totals *sum = totals_here();
 	struct thread *t = thread_get(next);
@@ -213,7 +232,9 @@ static __always_inline void enter(struct task_struct *next, struct abi_cpu *c, u
 	if (slope_window() && outside && !behind_task)
 		slope_passed_anew(&slope_cpus[me], now); /* it was idle */
 	if (slope_window() && t->wait.runnable_at && !paying)
-		slope_gets_cpu(t, c, me, preempts, beside, now);
+		slope_gets_cpu(t, me, preempts, beside, now);
+	if (slope_window() && preempts)
+		slope_takes_cpu(t, prev);
 	/* If nobody had the CPU, it was waking up. */
 	if (t->wait.runnable_at && !paying &&
 	    !(outside && !behind_task && t->wait.runnable_cpu == me))
@@ -247,7 +268,8 @@ int BPF_PROG(edge_switch, bool preempt, struct task_struct *prev, struct task_st
 	if (prev_state & TASK_DEAD)
 		lifecycle_gone(prev);
 	if (in_scope(next))
-		enter(next, c, me, scope && runnable, !scope, !scope && prev->pid != 0, epoch, now);
+		enter(next, prev, c, me, scope && runnable, !scope, !scope && prev->pid != 0, epoch,
+		      now);
 	return 0;
 }
 

@@ -72,7 +72,7 @@ struct thread {
 					 * over its clock (R4) */
 		u32 from_outside; /* ... woken from outside, and has waited for nobody in scope
 				     since */
-		u32 zero;
+		u32 taken;	  /* a thread in scope took its CPU, which taken_by is of */
 	} wait;
 	struct {
 		u64 hold_from;	  /* holding: the time up to which it is paid; 0: not holding */
@@ -110,8 +110,10 @@ struct thread {
 	u32 polls; /* io_uring's polling thread: it looks for requests, and cannot be waited for */
 	u32 ends;  /* the process that ends with it; 0: none */
 	u64 visited_ip; /* where the probe stands that it passed last, of a point, in a window */
-	struct smooth smooth;	    /* with latency points only */
-	struct abi_vectors vectors; /* bpf/slopes.h */
+	struct smooth smooth; /* with latency points only */
+	/* bpf/slopes.h; taken_by: of the thread that took its CPU, as it was then, if it is
+	 * preempted */
+	struct abi_vectors vectors, taken_by;
 	struct wait_place place;
 };
 

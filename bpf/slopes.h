@@ -144,12 +144,13 @@ static __always_inline void slope_tick(struct abi_vectors *v, u64 code, u64 dist
 	}
 }
 
-/* S4: @w begins where @k is. */
-static __always_inline void slope_take(struct abi_vectors *w, struct abi_vectors *k)
+/* S4: @w begins where @k is. A global function: it is verified once. */
+__weak __noinline int slope_take(struct abi_vectors *w, struct abi_vectors *k)
 {
-	for (int i = 0; i < ABI_SINCES; i++)
+	for (int i = 0; w && k && i < ABI_SINCES; i++)
 		if (slope_number(i))
 			vector_take(&w->since[i], &k->since[i], slope_number(i));
+	return 0;
 }
 
 /* How much of the time from @from to @now is in the window. */
@@ -207,13 +208,13 @@ __weak __noinline int slope_halve(struct abi_vectors *v)
 	return 0;
 }
 
-/* A thread in scope leaves this CPU. */
-static __always_inline void slope_leave(struct abi_vectors *v, bool passes, u64 now)
+/* A thread in scope leaves this CPU. A global function: it is verified once. */
+__weak __noinline int slope_leave(struct abi_vectors *v, u32 passes, u64 now)
 {
 	struct abi_slope_cpu *c = &slope_cpus[cpu_index()];
 
-	if (!slope_window())
-		return;
+	if (!v || !slope_window())
+		return 0;
 	if (!passes) {
 		slope_take(&c->left, v);
 		slope_passed_anew(c, now);
@@ -222,6 +223,7 @@ static __always_inline void slope_leave(struct abi_vectors *v, bool passes, u64 
 		slope_halve(&c->passed);
 		c->passed_from = now - (now - c->passed_from) / 2;
 	}
+	return 0;
 }
 
 /* A global function: it is verified once. */
@@ -237,19 +239,36 @@ __weak __noinline int slope_put_off(struct abi_vectors *w, u64 from, u64 now)
 	return 0;
 }
 
-/* S3: @w gets this CPU, for which it waited since @from, behind threads in scope. Returns whether
- * it is where one of them was. */
-static __always_inline bool slope_behind(struct abi_vectors *w, u64 from, u64 now)
+/* A global function: it is verified once. */
+__weak __noinline int slope_resume(struct abi_vector *w, struct abi_vector *left,
+				   struct abi_vector *came, u64 window)
+{
+	if (w && left && came)
+		vector_resume(w, left, came, window);
+	return 0;
+}
+
+/* S3: @w gets this CPU, for which it waited since @from, behind threads in scope. @came: what the
+ * one had that took the CPU from @w; NULL: @w was woken. Returns whether it is where one of them
+ * was. A global function: it is verified once. */
+__weak __noinline int slope_behind(struct abi_vectors *w, struct abi_vectors *came, u64 from,
+				   u64 now)
 {
 	struct abi_slope_cpu *c = &slope_cpus[cpu_index()];
 	bool met = c->left_at > from;
 	u32 before[ABI_SINCES];
 
+	if (!w)
+		return 0;
 	slope_enter(w);
 	/* What more CPUs would be worth is the wait itself. */
 	for (int i = 0; i < ABI_SINCES; i++)
 		before[i] = w->since[i].d[ABI_ENTRY_CPU];
-	if (met)
+	for (int i = 0; met && came && i < ABI_SINCES; i++)
+		if (slope_number(i))
+			slope_resume(&w->since[i], &c->left.since[i], &came->since[i],
+				     slope_number(i));
+	if (met && !came)
 		slope_meet(w, &c->left, from, now);
 	slope_put_off(w, from, now);
 	for (int i = 0; i < ABI_SINCES; i++)

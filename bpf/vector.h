@@ -52,6 +52,22 @@ static __always_inline void vector_meet(struct abi_vector *w, struct abi_vector 
 	}
 }
 
+/* S3, of @w, which goes on where @left left a CPU, and which @came had taken one from, as it was
+ * then. Had either come earlier, @w would have had less time before and as much more after, so it
+ * is later by what lies between the two. */
+static __always_inline void vector_resume(struct abi_vector *w, struct abi_vector *left,
+					  struct abi_vector *came, u64 window)
+{
+	vector_enter(w, window);
+	vector_enter(left, window);
+	vector_enter(came, window);
+	for (int i = 0; i < ABI_ENTRIES; i++) {
+		u32 before = came->d[i], after = w->d[i] + left->d[i];
+
+		w->d[i] = after > before ? after - before : 0;
+	}
+}
+
 /* Adds to @w so much of @passed: @part_q16 / 65536. */
 static __always_inline void vector_add_part(struct abi_vector *w, const struct abi_vector *passed,
 					    u32 part_q16)

@@ -21,6 +21,7 @@ enum what {
 	TASK,	/* all tasks of a batch, each so many us in the line, for any thread that comes: the
 		   last one to end goes on, others wait for the next batch */
 	BATCH,	/* the next n tasks */
+	MOVE,	/* go on on CPU n, and take it from who is there */
 	VISIT,
 	AGAIN,
 };
@@ -209,6 +210,16 @@ static const struct program programs[] = {
 	 99,
 	 {{{LOCK, 0}, {OTHER, 10}, {UNLOCK, 0}, {LINE, 990}, {VISIT, 0}, {AGAIN, 0}},
 	  {{LOCK, 0}, {OTHER, 10}, {UNLOCK, 0}, {OTHER, 900}, {AGAIN, 0}}},
+	 {0}},
+	/* Whose CPU is taken for a moment, in each round, is no later for what the other one did
+	   before. */
+	{"a thread that comes by",
+	 49.5,
+	 99,
+	 3,
+	 99,
+	 {{{LINE, 2000}, {VISIT, 0}, {AGAIN, 0}},
+	  {{OTHER, 1980}, {MOVE, 0}, {OTHER, 20}, {MOVE, 1}, {AGAIN, 0}}},
 	 {0}},
 	/* Which window begins where in a round is no matter. */
 	{"independent, rounds of 100 ms",

@@ -46,7 +46,8 @@ struct thread {
 	enum what waits_for;
 	int semaphore, cpu;
 	bool blocked, paying;
-	struct abi_vector vector;
+	struct abi_vector vector, taken_by;
+	bool taken;   /* its CPU, by another thread, which had taken_by then */
 	u64 ready_at; /* for a CPU; 0: it has one */
 };
 
@@ -303,6 +304,24 @@ static void see_visit(struct model *m, struct thread *t)
 	m->product += time * entry;
 }
 
+/* @t goes on on CPU @n, at once: it takes it from whoever is there. */
+static void take_cpu(struct model *m, struct thread *t, int n)
+{
+	struct cpu *c = &m->cpus[n];
+	struct thread *w = c->runs < 0 ? NULL : &m->threads[c->runs];
+
+	t->cpu = n;
+	t->ready_at = m->now;
+	if (w && w != t && !w->blocked && w->cpu == n) {
+		w->taken = true;
+		w->ready_at = m->now;
+		vector_take(&w->taken_by, &t->vector, window_of(m));
+		vector_take(&c->vector, &w->vector, window_of(m));
+		c->left_at = m->now;
+	}
+	c->runs = (int)(t - m->threads);
+}
+
 /* Meets, locks and semaphores take no time. A thread that blocks in LOCK or TAKE has what it wants
  * when it is woken. */
 static void synchronize(struct model *m, struct thread *t, const struct step *s)
@@ -352,6 +371,9 @@ static void synchronize(struct model *m, struct thread *t, const struct step *s)
 		while ((other = waiting(m, TASK, 0)))
 			wake(m, other, t);
 		break;
+	case MOVE:
+		take_cpu(m, t, (int)s->arg);
+		break;
 	case VISIT:
 		m->all_visits++;
 		see_visit(m, t);
@@ -398,8 +420,11 @@ static struct thread *on_cpu(struct model *m, int n)
 	if (c->runs < 0)
 		return NULL;
 	t = &m->threads[c->runs];
-	if (t->ready_at && c->left_at > t->ready_at)
+	if (t->taken && c->left_at > t->ready_at)
+		vector_resume(&t->vector, &c->vector, &t->taken_by, window_of(m));
+	else if (t->ready_at && c->left_at > t->ready_at)
 		vector_meet(&t->vector, &c->vector, m->now - t->ready_at, age_of(m), window_of(m));
+	t->taken = false;
 	return t;
 }
 
