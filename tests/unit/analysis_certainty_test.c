@@ -58,6 +58,24 @@ static void names_are_kept(void **state)
 	assert_string_equal(c.top[0].selected + CERTAINTY_NAME - 7, "xa.c:1");
 }
 
+/* Of a latency point that no experiment was made for. */
+static void slow_intervals_are_shown(void **state)
+{
+	struct analysis_line l = line("a.c:1", NAN, NAN, NAN);
+	struct analysis_point point = {
+		.name = "p", .visits = 100, .lines = &l, .n_lines = 1, .classes[0].n = 5};
+	struct analysis a = {.points = &point, .n_points = 1};
+	struct certainty c;
+
+	(void)state;
+	l.experiments = 0;
+	l.slope = l.in_class[0] = (struct analysis_change){NAN, NAN, NAN};
+	l.in_class[PROFILE_CLASSES - 1] = (struct analysis_change){0.7, 0.6, 0.8};
+	c = certainty_of(&a, 0, 10);
+	assert_int_equal(c.n_top, 1);
+	assert_true(c.shares && !c.slopes && c.top[0].effect == 0.7 && c.top[0].high == 0.8);
+}
+
 static void the_widest_of_the_top_counts(void **state)
 {
 	struct analysis_line l[] = {line("a", 0.5, 0.01, NAN), line("rare", 0.01, 0.5, NAN),
@@ -186,6 +204,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_are_kept),
+		cmocka_unit_test(slow_intervals_are_shown),
 		cmocka_unit_test(the_widest_of_the_top_counts),
 		cmocka_unit_test(the_unknown_keeps_it_going),
 		cmocka_unit_test(the_method_has_a_floor),

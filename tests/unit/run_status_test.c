@@ -162,6 +162,19 @@ static void slopes(void **state)
 			    "10 % faster is worth a tenth of     slope  95 % interval     ");
 	assert_string_equal(v.lines[4].text,
 			    "barrier.c:30                        4.3 %  [3.1, 5.5]        ");
+	/* Of a latency point alone. */
+	c.slopes = false;
+	c.shares = true;
+	status_format(&f, line, sizeof(line));
+	assert_string_equal(line, "12/60 s, no pauses, 1234 visits/s, slowest 1 %: barrier.c:30 "
+				  "4.3 % [3.1, 5.5]");
+	view_format(&f, 79, 23, &v);
+	assert_string_equal(v.lines[3].text,
+			    "of the slowest 1 % of intervals     share  95 % interval     ");
+	assert_string_equal(v.lines[4].text,
+			    "barrier.c:30                        4.3 %  [3.1, 5.5]        ");
+	c.slopes = true;
+	c.shares = false;
 	/* Beside experiments, with what those say. */
 	c.top[0].verdict = "helps";
 	f.slopes_only = false;

@@ -58,6 +58,19 @@ static void show(const struct analysis_line *l, struct analysis_change at,
 	memcpy(ret->selected, l->selected + skipped, length - skipped + 1);
 }
 
+static void show_top(const struct analysis_point *point, struct certainty *c)
+{
+	for (size_t i = 0; i < point->n_lines && c->n_top < CERTAINTY_SHOWN; i++) {
+		const struct analysis_line *l = &point->lines[i];
+		struct analysis_change at = c->slopes	? l->slope
+					    : c->shares ? l->in_class[PROFILE_CLASSES - 1]
+							: l->curve.at[AT_50];
+
+		if (!isnan(at.low))
+			show(l, at, &c->top[c->n_top++]);
+	}
+}
+
 struct certainty certainty_of(const struct analysis *a, double half, double elapsed_s)
 {
 	struct certainty c = {.missing_s = NAN};
@@ -66,13 +79,9 @@ struct certainty certainty_of(const struct analysis *a, double half, double elap
 	size_t asked = 0;
 
 	c.slopes = point && analysis_has_slopes(point);
-	for (size_t i = 0; point && i < point->n_lines && c.n_top < CERTAINTY_SHOWN; i++) {
-		const struct analysis_line *l = &point->lines[i];
-		struct analysis_change at = c.slopes ? l->slope : l->curve.at[AT_50];
-
-		if (!isnan(at.low))
-			show(l, at, &c.top[c.n_top++]);
-	}
+	c.shares = point && !c.slopes && !analysis_was_tried(point) && analysis_has_classes(point);
+	if (point)
+		show_top(point, &c);
 	if (!(half > 0))
 		return c;
 	for (size_t i = 0; i < a->n_points; i++)

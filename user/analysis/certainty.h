@@ -16,7 +16,8 @@
 
 struct certainty_line {
 	char selected[CERTAINTY_NAME]; /* of a longer one the end */
-	double effect, low, high;      /* the slope, or at 50 %, by the curve */
+	double effect, low, high;      /* the slope; the share of the slowest intervals; or at 50 %,
+					  by the curve */
 	const char *verdict;	       /* as the report has it; "": it was not tried */
 };
 
@@ -26,6 +27,7 @@ struct certainty {
 			  which no more time takes away */
 	double missing_s; /* until reached: an estimate; NaN: not known yet */
 	bool slopes;	  /* known; and so `top` has them */
+	bool shares; /* no slopes, but what the slowest intervals are made of: `top` has that */
 	/* The lines on top of the first point with visits, those with an interval. */
 	struct certainty_line top[CERTAINTY_SHOWN];
 	size_t n_top;

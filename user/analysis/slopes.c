@@ -238,7 +238,9 @@ static double worth_of(const struct analysis_line *l)
 	return isfinite(l->slope.effect)	 ? l->slope.effect
 	       : isfinite(l->curve.slope.effect) ? l->curve.slope.effect
 	       : isfinite(l->best_effect)	 ? l->best_effect
-						 : -INFINITY;
+	       : isfinite(l->in_class[PROFILE_CLASSES - 1].effect)
+		       ? l->in_class[PROFILE_CLASSES - 1].effect
+		       : -INFINITY;
 }
 
 static int by_worth(const void *a, const void *b)
@@ -349,7 +351,7 @@ static void add_point(const struct profile *p, size_t first, struct analysis *a)
 	}
 	point->self_share = time > 0 ? own / time : NAN;
 	add_slopes(p, &parts, a, point);
-	if (analysis_has_slopes(point))
+	if (analysis_has_slopes(point) || !analysis_was_tried(point))
 		qsort(point->lines, point->n_lines, sizeof(*point->lines), by_worth);
 }
 

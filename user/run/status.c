@@ -66,8 +66,9 @@ void status_format(const struct status_facts *f, char *buf, size_t size)
 		append(buf, size, ", %.*f visits/s", visits < 100 * s ? 1 : 0, visits / s);
 	if (best)
 		append(buf, size,
-		       f->certainty->slopes ? ", best %s: slope %.1f %% [%.1f, %.1f]"
-					    : ", best %s %+.1f %% [%.1f, %.1f] at 50 %%",
+		       f->certainty->slopes   ? ", best %s: slope %.1f %% [%.1f, %.1f]"
+		       : f->certainty->shares ? ", slowest 1 %%: %s %.1f %% [%.1f, %.1f]"
+					      : ", best %s %+.1f %% [%.1f, %.1f] at 50 %%",
 		       view_short_name(best->selected), best->effect * 100, best->low * 100,
 		       best->high * 100);
 	if (f->until_ci > 0 && isfinite(f->missing_s))

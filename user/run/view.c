@@ -102,9 +102,13 @@ static void add_lines(const struct status_facts *f, size_t columns, struct view 
 		return;
 	}
 	add(v, columns, VIEW_BOLD, "%-*s%8s  %-18s%s", (int)name,
-	    c->slopes ? "10 % faster is worth a tenth of" : "if the line were 50 % faster",
-	    c->slopes ? "slope" : "effect", "95 % interval",
-	    c->slopes && f->slopes_only ? "" : "verdict");
+	    c->slopes	? "10 % faster is worth a tenth of"
+	    : c->shares ? "of the slowest 1 % of intervals"
+			: "if the line were 50 % faster",
+	    c->slopes	? "slope"
+	    : c->shares ? "share"
+			: "effect",
+	    "95 % interval", f->slopes_only ? "" : "verdict");
 	for (size_t i = 0; i < c->n_top; i++) {
 		const struct certainty_line *l = &c->top[i];
 		const char *words = view_short_name(l->selected);
@@ -114,9 +118,10 @@ static void add_lines(const struct status_facts *f, size_t columns, struct view 
 		(void)snprintf(range, sizeof(range), "[%.1f, %.1f]", 100 * l->low, 100 * l->high);
 		/* Here too, its end says more. */
 		add(v, columns, VIEW_PLAIN,
-		    c->slopes ? "%-*.*s%6.1f %%  %-18s%s" : "%-*.*s%+6.1f %%  %-18s%s", (int)name,
-		    (int)name - 1, length > name - 1 ? words + (length - (name - 1)) : words,
-		    100 * l->effect, range, l->verdict);
+		    c->slopes || c->shares ? "%-*.*s%6.1f %%  %-18s%s" : "%-*.*s%+6.1f %%  %-18s%s",
+		    (int)name, (int)name - 1,
+		    length > name - 1 ? words + (length - (name - 1)) : words, 100 * l->effect,
+		    range, l->verdict);
 	}
 }
 
