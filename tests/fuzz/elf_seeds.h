@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Writes small ELF files that have all that is read of one: symbols of every kind, code with jumps,
- * notes of probes, a dynamic section, call frame information, mini debug information, and the debug
- * information of line_seeds.h, which may be compressed. */
+ * notes of probes, a dynamic section, call frame information, mini debug information, Go's table of
+ * functions, and the debug information of line_seeds.h, which may be compressed. */
 #pragma once
 
 #include "elf_change.h"
@@ -40,6 +40,7 @@ enum elf_part {
 	E_SYMTAB,
 	E_STRTAB,
 	E_GO,
+	E_GO_MODULE,
 	N_ELF_PARTS
 };
 
@@ -192,6 +193,83 @@ static inline void seed_frame(struct bytes *b, uint64_t at)
 	put(b, 0, 4);
 }
 
+static inline void set(struct bytes *b, size_t at, uint64_t v, size_t n)
+{
+	memcpy(b->p + at, &v, n);
+}
+
+/* Go's table of two functions, each with an inlined call, that will be at @at, as Go 1.16, 1.18
+ * and 1.20 write it (@version 0, 1, 2). In the later two the module says where such calls are. */
+static inline void seed_go(struct bytes *b, struct bytes *module, uint64_t version, uint64_t at)
+{
+	static const uint32_t magics[] = {0xfffffffa, 0xfffffff0, 0xfffffff1};
+	size_t place = version ? 4 : 8, offsets = version ? 32 : 24, more[2], tree[2];
+	uint64_t parts[5], code = version ? 0 : CODE;
+
+	put(b, magics[version], 4);
+	put(b, 0x08010000, 4);
+	put(b, 2, 8);
+	put(b, 1, 8);
+	if (version)
+		put(b, CODE, 8);
+	put(b, 0, sizeof(parts));
+	parts[0] = b->n;
+	put_text(b, "main.work");
+	put_text(b, "main.main");
+	put_text(b, "main.inner");
+	parts[1] = b->n;
+	put(b, 0, 4);
+	parts[2] = b->n;
+	put_text(b, "/seed/go.go");
+	parts[3] = b->n;
+	/* From 1 on, the file; from 5 on, lines; from 14 on, the inlined call. */
+	PUT(b, 0, 2, 0x80, 1, 0, 22, 0x10, 4, 0x10, 6, 0x20, 5, 0x40, 0, 0, 0x20, 2, 0x20, 1, 0x40,
+	    0);
+	while (b->n % 8)
+		put(b, 0, 1);
+	parts[4] = b->n;
+	put(b, 0, 5 * place);
+	for (size_t i = 0; i < 2; i++) {
+		while (b->n % 8)
+			put(b, 0, 1);
+		more[i] = b->n - parts[4];
+		put(b, code + 0x80 * i, place);
+		put(b, i * sizeof("main.work"), 4);
+		put(b, 0, 12);
+		put(b, 1, 4);
+		put(b, 5, 4);
+		put(b, 3, 4);
+		put(b, 0, version == 2 ? 11 : 7);
+		put(b, 4, 1);
+		put(b, 0, 8);
+		put(b, 14, 4);
+		while (!version && b->n % 8)
+			put(b, 0, 1);
+		put(b, 0, 3 * place);
+		tree[i] = b->n;
+		put(b, 0, place);
+	}
+	for (size_t i = 0; i < 2 && !version; i++)
+		set(b, tree[i], at + b->n, place);
+	set(module, 8 * (version == 1 ? 38 : 40), at + b->n, 8);
+	put(b, 0, version == 2 ? 4 : 12);
+	put(b, 2 * sizeof("main.work"), 4);
+	put(b, 0x10, 4);
+	put(b, 0, 4);
+	for (size_t i = 0; i < 2; i++) {
+		set(b, parts[4] + 2 * i * place, code + 0x80 * i, place);
+		set(b, parts[4] + (2 * i + 1) * place, more[i], place);
+		set(b, parts[4] + (2 * i + 2) * place, code + 0x80 * (i + 1), place);
+	}
+	for (size_t i = 0; i < 5; i++)
+		set(b, offsets + 8 * i, parts[i], 8);
+	set(module, 0, at, 8);
+	for (size_t i = 0; i < 5; i++)
+		set(module, 8 + 24 * i, at + parts[i], 8);
+	set(module, 8 * 22, CODE, 8);
+	module->n = 48 * 8;
+}
+
 static inline size_t seed_mini(struct rng *r, struct bytes *ret);
 
 struct elf_file {
@@ -317,9 +395,13 @@ static inline size_t seed_elf(struct rng *r, unsigned int kind, unsigned char *o
 	put(&s.p[E_FRAME_HDR], 0, 4);
 	link_section(&f, ".eh_frame_hdr", &s.p[E_FRAME_HDR],
 		     (Elf64_Shdr){.sh_type = SHT_PROGBITS, .sh_flags = SHF_ALLOC});
-	if (kind & ELF_GO)
-		link_section(&f, ".gopclntab", &s.p[E_PROBES_BASE],
-			     (Elf64_Shdr){.sh_type = SHT_PROGBITS});
+	if (kind & ELF_GO) {
+		seed_go(&s.p[E_GO], &s.p[E_GO_MODULE], rng_below(r, 3), DATA + ((f.at + 7) & ~7UL));
+		link_section(&f, ".gopclntab", &s.p[E_GO],
+			     (Elf64_Shdr){.sh_type = SHT_PROGBITS, .sh_flags = SHF_ALLOC});
+		link_section(&f, ".noptrdata", &s.p[E_GO_MODULE],
+			     (Elf64_Shdr){.sh_type = SHT_PROGBITS, .sh_flags = SHF_ALLOC});
+	}
 	if (kind & ELF_STRIPPED) {
 		link_section(&f, ".gnu_debugdata", &s.p[E_MINI],
 			     (Elf64_Shdr){.sh_type = SHT_PROGBITS});

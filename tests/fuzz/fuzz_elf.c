@@ -150,7 +150,7 @@ static void walk_frames(const struct elf_object *o)
 static void walk_lines(const struct elf_object *o, struct line_table *t)
 {
 	struct seen seen = {.t = t};
-	struct line_location where;
+	struct line_location where, calls[8];
 	struct addr_range *ranges;
 	struct elf_symbol s;
 	size_t n;
@@ -158,6 +158,12 @@ static void walk_lines(const struct elf_object *o, struct line_table *t)
 	if (elf_object_find_function(o, "main", &s) == 0)
 		for (uint64_t i = 0; i < 64; i++)
 			(void)line_table_at(t, s.addr + i, &where);
+	for (uint64_t i = 0; i < 0x80; i++) {
+		size_t n_calls = line_table_calls(t, CODE + i, UINT64_MAX, calls, 8);
+
+		for (size_t k = 0; k < n_calls; k++)
+			fuzz_must(calls[k].line && *calls[k].file);
+	}
 	if (line_table_scope(t, every_other, NULL, &ranges, &n) == 0)
 		free(ranges);
 	(void)line_table_each(t, see_line, &seen);
@@ -166,7 +172,7 @@ static void walk_lines(const struct elf_object *o, struct line_table *t)
 static void walk(const struct elf_object *o)
 {
 	static const char *const wanted[] = {"ns::f(int)", "walk",     "work", "gone",
-					     "helper",	   "foo::bar", "data"};
+					     "helper",	   "foo::bar", "data", "main.main"};
 	struct places places = {.o = o, .every = 1};
 	struct elf_symbol s, *entries;
 	size_t functions = 0, n;
@@ -222,7 +228,8 @@ static bool seeds_are_sound(void)
 		struct error e = {.text = ""};
 		struct line_table *t = NULL;
 		struct cfi_table frames = {0};
-		size_t functions = 0, probes = 0, n;
+		size_t functions = 0, probes = 0, calls = 0, n;
+		struct line_location call;
 		struct rng r;
 
 		/* Not every other one's mini debug information is sound. */
@@ -242,15 +249,19 @@ static bool seeds_are_sound(void)
 			(void)usdt_each(o, count_probe, &probes);
 			(void)cfi_table_read(o, MAX_ROWS, &frames, &e);
 			(void)line_table_open(o, NULL, &t, &e);
+			calls = t ? line_table_calls(t, CODE + 0x20, UINT64_MAX, &call, 1) : 0;
 		}
 		if (!o || frames.n < 4 || !elf_object_build_id(o) ||
 		    (!(kind & ELF_HEADLESS) &&
-		     (functions < 10 || probes != 2 || o->symbols->go != !!(kind & ELF_GO) ||
-		      (kind & ELF_LINES && !t)))) {
+		     (functions < 10 || probes != 2 || !o->symbols->go != !(kind & ELF_GO) ||
+		      (kind & ELF_LINES && !t) ||
+		      ((kind & (ELF_GO | ELF_LINES)) == ELF_GO && calls != 1)))) {
 			(void)fprintf(
 				stderr,
-				"seed kind %u: %zu functions, %zu probes, %zu rows, %s lines: %s\n",
-				kind, functions, probes, frames.n, t ? "with" : "no", e.text);
+				"seed kind %u: %zu functions, %zu probes, %zu rows, %s lines, %zu "
+				"calls: %s\n",
+				kind, functions, probes, frames.n, t ? "with" : "no", calls,
+				e.text);
 			good = false;
 		}
 		cfi_table_free(&frames);

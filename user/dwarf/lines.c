@@ -2,6 +2,7 @@
 #include "dwarf/lines.h"
 #include "elf/debug_find.h"
 #include "dwarf/lines_private.h"
+#include "elf/go_table.h"
 #include "elf/object_private.h"
 
 #include "base/array.h"
@@ -76,9 +77,12 @@ static int open_here(struct line_table *t, struct error *e)
 {
 	int r = find_debug(t, e);
 
-	if (r < 0)
+	if (r == -ENODATA)
+		t->go = go_table_of(t->object);
+	if (r < 0 && !t->go)
 		return r;
-	(void)debug_find_alternate(t->object, t->debug, &t->options, &t->warning);
+	if (!t->go)
+		(void)debug_find_alternate(t->object, t->debug, &t->options, &t->warning);
 	r = line_units_open(t);
 	if (r == -ENODATA)
 		return no_lines(t, e);

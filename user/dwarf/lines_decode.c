@@ -188,9 +188,10 @@ static int by_id(const void *pa, const void *pb)
 static bool damaged(struct line_table *t, const struct line_unit *u)
 {
 	line_table_warn(t,
-			"%s: damaged line information (program at 0x%llx of .debug_line); its "
-			"lines are missing",
-			t->debug->path, (unsigned long long)u->program);
+			"%s: damaged line information (program at 0x%llx of %s); its lines are "
+			"missing",
+			t->debug->path, (unsigned long long)u->program,
+			t->go ? ".gopclntab" : ".debug_line");
 	return false;
 }
 
@@ -206,8 +207,10 @@ static bool keep_files(struct line_unit *u)
 
 bool line_unit_files_here(struct line_table *t, struct line_unit *u)
 {
-	return (line_files_read(t, u, t->debug, u->program, &u->numbers) && keep_files(u)) ||
-	       damaged(t, u);
+	bool read = t->go ? line_go_files(t, u)
+			  : line_files_read(t, u, t->debug, u->program, &u->numbers);
+
+	return (read && keep_files(u)) || damaged(t, u);
 }
 
 bool line_unit_files(struct line_table *t, struct line_unit *u)
@@ -219,7 +222,8 @@ bool line_unit_files(struct line_table *t, struct line_unit *u)
 
 bool line_unit_rows_here(struct line_table *t, struct line_unit *u)
 {
-	return (line_unit_files(t, u) && line_program_run(t, u)) || damaged(t, u);
+	return (line_unit_files(t, u) && (t->go ? line_go_rows(t, u) : line_program_run(t, u))) ||
+	       damaged(t, u);
 }
 
 bool line_unit_rows(struct line_table *t, struct line_unit *u)

@@ -356,7 +356,7 @@ uint64_t line_unit_size(struct line_table *t, const struct line_unit *u)
 	struct debug_unit header;
 	uint64_t size = 0;
 
-	for (size_t i = 0; i < u->n_dies; i++)
+	for (size_t i = 0; !t->go && i < u->n_dies; i++)
 		if (debug_unit_read(t->debug, u->dies[i], &header))
 			size += header.end - header.at;
 	return size;
@@ -374,7 +374,9 @@ int line_instances_read(struct line_table *t, const struct line_unit *u,
 	int r = 0;
 
 	*ret = (struct line_instances){0};
-	for (size_t i = 0; r == 0 && i < u->n_dies; i++)
+	if (t->go)
+		r = line_go_instances(t, u, wanted, arg, ret);
+	for (size_t i = 0; r == 0 && !t->go && i < u->n_dies; i++)
 		r = read_unit(&w, u, u->dies[i]);
 	sort_array(ret->ranges, ret->n_ranges, outer_first);
 	if (r < 0)

@@ -2,7 +2,8 @@
 /* What the lines*.c files share.
  *
  * A unit is a line program (a contribution to .debug_line): partial units and hostile files have
- * many compilation units on one program, which is then decoded once. */
+ * many compilation units on one program, which is then decoded once. Where the lines are those of
+ * Go's own table (elf/go_table.h) it is a package. */
 #pragma once
 
 #include "base/error.h"
@@ -46,8 +47,9 @@ struct file_numbers {
 };
 
 struct line_unit {
-	uint64_t program;     /* offset in .debug_line */
-	const uint64_t *dies; /* its compilation units: offsets in .debug_info, of the table's */
+	uint64_t program;     /* offset in .debug_line; Go's: place of its first file in the list */
+	const uint64_t *dies; /* its compilation units: offsets in .debug_info; Go's: its
+				 functions, by number. The table's */
 	size_t n_dies;
 	enum unit_state rows_state, files_state;
 	struct line_row
@@ -77,6 +79,7 @@ struct line_table {
 	char *debug_path; /* of the file that has the line information: the object's own, or a
 			     separate one */
 	struct debug_file *debug;
+	const struct go_table *go;  /* what lines are read from instead; the object's. Or NULL */
 	struct debug_file *package; /* of split units */
 	bool package_tried;
 	struct debug_roots roots;
@@ -187,6 +190,14 @@ void line_instances_free(struct line_instances *i);
 bool line_unit_inlined(struct line_table *t, struct line_unit *u, uint64_t most);
 /* lines.c: the unit that covers @vaddr, or NULL. */
 struct line_unit *line_unit_at(struct line_table *t, uint64_t vaddr);
+/* lines_go.c: as line_files_read, line_program_run and line_instances_read, with Go's table. For
+ * the last one the unit's rows must have been read. */
+bool line_go_files(struct line_table *t, struct line_unit *u);
+bool line_go_rows(struct line_table *t, struct line_unit *u);
+int line_go_instances(struct line_table *t, const struct line_unit *u,
+		      bool (*wanted)(uint64_t lo, uint64_t hi, void *arg), void *arg,
+		      struct line_instances *ret);
+
 /* lines_instances.c: bytes of .debug_info that the unit's entries take, without those of split
  * units. */
 uint64_t line_unit_size(struct line_table *t, const struct line_unit *u);

@@ -2,6 +2,7 @@
 /* Finds the units of a file and what they cover. Opening a table costs the units' roots and no
  * more: not through libdwarf, which would read the whole of .debug_info first. */
 #include "dwarf/lines_private.h"
+#include "elf/go_table.h"
 #include "elf/object_private.h"
 
 #include "base/array.h"
@@ -142,6 +143,23 @@ static int add_aranges(struct listing *l)
 	return 0;
 }
 
+/* Go's functions, each under its package. */
+static int list_functions(struct listing *l)
+{
+	const struct go_table *go = l->t->go;
+	struct go_function f;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < go_table_count(go); i++) {
+		if (!go_function_read(go, i, &f) || !f.lines)
+			continue;
+		r = array_add(l->found, l->n, (struct found){.program = f.unit, .at = i});
+		if (r == 0)
+			r = add_range(f.lo, f.hi, l);
+	}
+	return r;
+}
+
 static int by_program(const void *pa, const void *pb)
 {
 	const struct found *const *a = pa, *const *b = pb;
@@ -193,8 +211,8 @@ int line_units_open(struct line_table *t)
 	int r;
 
 	t->roots.file = t->debug;
-	r = list_units(&l);
-	if (r == 0)
+	r = t->go ? list_functions(&l) : list_units(&l);
+	if (r == 0 && !t->go)
 		r = add_aranges(&l);
 	if (r == 0 && l.n)
 		r = number_units(&l);

@@ -30,6 +30,7 @@ void symbol_index_free(struct symbol_index *x)
 	free(x->copies);
 	free(x->extents);
 	free(x->all);
+	go_table_close(x->go);
 	minidebug_close(&x->mini);
 	debug_file_close(x->separate);
 	free(x);
@@ -328,10 +329,10 @@ static void read_extents(const struct elf_object *o)
 	x->n_extents = used;
 }
 
-static int add_go_extents(const struct elf_object *o, uint64_t table)
+static int add_go_extents(const struct elf_object *o)
 {
 	struct symbol_index *x = o->symbols;
-	int r = go_add_extents(o, table);
+	int r = go_add_extents(o);
 
 	x->n_extents = sort_unique(x->extents, x->n_extents, sizeof(*x->extents), compare_u64);
 	return r;
@@ -341,14 +342,16 @@ int symbols_read(const struct elf_object *o)
 {
 	struct symbol_index *x = o->symbols;
 	struct symbol_source own = {o->elf, o->size};
-	uint64_t table = 0;
 	int r;
 
-	x->go = go_find_table(o, &table);
+	(void)go_table_of(o);
 	read_extents(o);
 	r = load_type(o, &own, SHT_SYMTAB);
 	if (r == 0 && !x->n) {
 		r = load_stripped(o, &own);
+		sort_array(x->all, x->n, by_address);
+		if (r == 0 && x->go)
+			r = go_add_symbols(o);
 		sort_array(x->all, x->n, by_address);
 		if (r == 0)
 			add_extents(o);
@@ -356,7 +359,7 @@ int symbols_read(const struct elf_object *o)
 	sort_array(x->all, x->n, by_address);
 	fill_sizes(o);
 	if (r == 0 && x->go)
-		r = add_go_extents(o, table);
+		r = add_go_extents(o);
 	return r;
 }
 

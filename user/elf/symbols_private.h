@@ -4,6 +4,7 @@
 
 #include "elf/cfi.h"
 #include "elf/debug_file.h"
+#include "elf/go_table.h"
 #include "elf/object.h"
 #include "elf/object_private.h"
 
@@ -47,9 +48,10 @@ struct minidebug {
 };
 
 struct symbol_index {
-	bool loaded;
-	bool go;	    /* a program of Go, whose names are free to end in ".cold" */
-	struct symbol *all; /* by address; at one address the name to show comes first */
+	bool loaded, go_tried;
+	struct go_table *go; /* of a program of Go's, whose names are free to end in ".cold"; or
+				NULL */
+	struct symbol *all;  /* by address; at one address the name to show comes first */
 	size_t n, n_nameless;
 	struct cfi_extent *extents; /* functions by call frame information, or by Go's table of
 				       them: by address, each start once */
@@ -80,11 +82,10 @@ int symbols_read(const struct elf_object *o);
 /* The first table of section type @type. */
 bool symbol_table_find(const struct symbol_source *s, uint32_t type, struct symbol_table *ret);
 
-/* go.c: where Go's own table of functions (.gopclntab) is, which its run time walks stacks with.
- * False: there is none. Go's linker writes that section, and nobody else does. */
-bool go_find_table(const struct elf_object *o, uint64_t *ret);
-/* Adds the functions of the table at @at to the index's extents, in no order. -ENOMEM */
-int go_add_extents(const struct elf_object *o, uint64_t at);
+/* go.c: adds the functions of Go's own table to the index: to its extents, or, where no symbol
+ * begins, to its symbols, which must be sorted. Both are in no order then. -ENOMEM */
+int go_add_extents(const struct elf_object *o);
+int go_add_symbols(const struct elf_object *o);
 
 /* symbols.c */
 struct elf_symbol symbol_public(const struct symbol *s);
