@@ -29,7 +29,7 @@ user() {
 	shift 2
 	rm -f profile.jsonl
 	timeout -k 5 60 "${as_user[@]}" ./cozbpf "$@" >out 2>err || why+=" status $?;"
-	grep -qE -- "$pattern" out || why+=" no '$pattern';"
+	grep -qE -- "$pattern" out err || why+=" no '$pattern';"
 	verdict "$name" "$why" err out
 }
 

@@ -63,7 +63,7 @@ pays() { # COMMAND ARGUMENT...
 	holds "visits('progress') > 50" || why+=" $(ask "visits('progress')") visits;"
 	paid 0.6
 	# A payment by the library takes a slot, which it finds by a number.
-	! grep -q 'without a slot\|another PID namespace' out || why+=' threads found no slot;'
+	! grep -q 'without a slot\|another PID namespace' out complaint || why+=' threads found no slot;'
 }
 for pay in hold sleep; do
 	tried pays inside 40 run --keep-root -q -o "$profile" "${half[@]}" --pay "$pay" -- ./inside 3

@@ -15,7 +15,7 @@ repeats() {
 	status=$?
 	[ "$status" -eq 0 ] || why+=" exit status $status;"
 	[ "$(grep -c '^request=' out)" -eq 5 ] || why+=" the program ran $(grep -c '^request=' out) times;"
-	[ "$(grep -c "Progress point 'end-to-end': 5 visits" out)" -eq 1 ] || why+=' not one report on all runs;'
+	[ "$(grep -c "Progress point 'end-to-end': 5 visits" err)" -eq 1 ] || why+=' not one report on all runs;'
 	holds 'len(runs) == 5 and len(experiments) == 5 and len(runtimes) == 5' || why+=" $(ask '(len(runs), len(experiments))') runs and experiments;"
 	holds 'all(x["points"]["end-to-end"]["delta"] == 1 and len(x["points"]) == 1 for x in experiments)' || why+=' other points;'
 	holds 'experiments[0]["speedup"] == 0 and any(x["speedup"] > 0 for x in experiments)' || why+=" speedups $(ask '[x["speedup"] for x in experiments]');"

@@ -53,7 +53,7 @@ survives 'locks, --sync pthread on an older kernel' --sync pthread --disable "$o
 
 # It is said where nobody could pay.
 rm -f -- "$profile"
-"$COZBPF" run --keep-root -q -o "$profile" "${full[@]}" --pay sleep --disable "$older" -- "$programs/filtered" other 1 >report 2>complaint && why='' || why=" status $?;"
+"$COZBPF" run --keep-root -q -o "$profile" "${full[@]}" --pay sleep --disable "$older" --report report -- "$programs/filtered" other 1 >out 2>complaint && why='' || why=" status $?;"
 grep -q 'seccomp' report || why+=' the report does not tell;'
 verdict 'the report says that filtered threads were not paused' "$why" report complaint
 # In a PID namespace: threads of children that are in one have other numbers there, and do not find their slots.
@@ -61,8 +61,8 @@ if unshare --pid --fork true 2>/dev/null; then
 	rm -f -- "$profile"
 	"$COZBPF" run "${full[@]}" --keep-root -q -o "$profile" --pay sleep -- unshare --pid --fork --kill-child "$programs/filtered" none 1 >out 2>err &&
 		why='' || why=" status $?;"
-	! grep -q 'without a slot' out || why+=' it was sent payment signals;'
-	grep -q 'another PID namespace' out || why+=' the report does not tell;'
+	! grep -q 'without a slot' err || why+=' it was sent payment signals;'
+	grep -q 'another PID namespace' err || why+=' the report does not tell;'
 	holds "total('hit_ns') > 1e7" || why+=" nothing to pay: $(ask "total('hit_ns')") ns earned;"
 	[ -z "$held" ] || holds "total('paid') + total('rq_credited') + total('credited') > 0.2 * total('hit_ns')" ||
 		why+=" paid $(ask "total('paid')") of $(ask "total('hit_ns')") ns;"

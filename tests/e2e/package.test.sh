@@ -32,5 +32,5 @@ for file in share/man/man1/cozbpf-run.1.gz share/bash-completion/completions/coz
 	[ -s "$tmp/root/usr/$file" ] || [ -s "$tmp/root/usr/$file.gz" ] || why+=" no $file;"
 done
 "$tmp/root/usr/bin/cozbpf" run --keep-root -q -o "$tmp/profile.jsonl" -p progress -d 2 -- "$BUILD/examples/barrier" 3 >"$tmp/out" 2>"$tmp/complaint" </dev/null || why+=' it does not run;'
-grep -q "Progress point 'progress'" "$tmp/out" || why+=' it reports nothing;'
+grep -q "Progress point 'progress'" "$tmp/complaint" || why+=' it reports nothing;'
 verdict 'what the package has' "$why" "$tmp/complaint" "$tmp/out"

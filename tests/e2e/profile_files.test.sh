@@ -178,18 +178,40 @@ mended() {
 	done
 }
 
-# The report at the end of a run can be had as `report` would print it.
+# The report at the end of a run can be had as `report` would print it, and is never among what the program prints.
 reported() {
-	local why=''
+	local why='' text
+	local -a told=(run --keep-root -q -o told.jsonl -p progress --experiment 50)
 	rm -f told.jsonl
-	timeout -k 5 30 "$COZBPF" run --keep-root -q -o told.jsonl -p progress --experiment 50 --json -- "$bin/ending" 0 "$soon" >out 2>err </dev/null ||
-		why+=' the run failed;'
+	timeout -k 5 30 "$COZBPF" "${told[@]}" --json --report object -- "$bin/ending" 0 "$soon" >out 2>err </dev/null || why+=' the run failed;'
 	timeout 20 "$COZBPF" report --json told.jsonl >json 2>>err || why+=' the report fails;'
-	[ -s json ] && cmp -s json out || why+=' another object;'
-	timeout -k 5 30 "$COZBPF" run --keep-root -q -o told.jsonl -p progress --experiment 50 --no-curves --width 60 --top 1 -- "$bin/ending" 0 "$soon" \
-		>out 2>>err </dev/null || why+=' the run failed;'
-	[ -s out ] && ! grep -qE '.{61}' out || why+=' it is too wide;'
+	[ -s json ] && cmp -s json object || why+=' another object;'
+	[ ! -s out ] && [ ! -s err ] || why+=' something is printed beside;'
+	timeout -k 5 30 "$COZBPF" "${told[@]}" --no-curves --width 60 --top 1 -- "$bin/ending" 0 "$soon" >out 2>err </dev/null || why+=' the run failed;'
+	[ -s err ] && ! grep -qE '.{61}' err || why+=' it is too wide;'
+	[ ! -s out ] || why+=' it is on standard output;'
 	verdict 'a report at the end as it was asked for' "$why" err out
+
+	why=''
+	"$programs/output" 200 >alone 2>/dev/null
+	timeout -k 5 30 "$COZBPF" "${told[@]}" -- "$programs/output" 200 >out 2>err </dev/null || why+=' the run failed;'
+	cmp -s alone out || why+=' standard output is not what the program prints;'
+	timeout -k 5 30 "$COZBPF" "${told[@]}" --report - -- "$programs/output" 200 >out 2>err </dev/null || why+=' with --report -: the run failed;'
+	cmp -s -n "$(stat -c %s alone)" alone out && [ "$(stat -c %s out)" -gt "$(stat -c %s alone)" ] || why+=' --report - does not append it;'
+	verdict 'what a program prints stays whole' "$why" err
+
+	why=''
+	echo older >page.txt
+	timeout -k 5 30 "$COZBPF" "${told[@]}" --report page.txt -- "$bin/ending" 0 "$soon" >out 2>err </dev/null || why+=' the run failed;'
+	[ ! -s out ] && [ ! -s err ] || why+=' it is printed as well;'
+	! grep -q older page.txt && [ -s page.txt ] || why+=' it is not in the file;'
+	for text in link pipe none/page.txt .; do
+		rm -f never.jsonl
+		timeout -k 5 30 "$COZBPF" run --keep-root -q -o never.jsonl -p progress --report "$text" -- "$bin/ending" 0 "$soon" >out 2>err </dev/null
+		[ $? -eq 125 ] && [ "$(wc -l <err)" -eq 1 ] && [ ! -e never.jsonl ] || why+=" $text is not refused before the run;"
+	done
+	verdict '--report FILE' "$why" err
+	refused 'a file for no report' told.jsonl 'no-report and --report' --report other.txt
 }
 
 # The HTML report of a run, with the source around its lines. That it can be written is known before the program is started.
@@ -217,6 +239,7 @@ appended run.jsonl
 appended run.coz -f coz
 cut_off
 refusals
+reported
 locked
 keep_root
 mended

@@ -64,7 +64,7 @@ recorded() { # NAME WHAT HOW COMMAND...
 measured() { # NAME: the run before
 	local why=''
 	[ "$status" -eq 0 ] || why+=" status $status;"
-	grep -q "Progress point 'round'" "$tmp/out" || why+=' no report;'
+	grep -q "Progress point 'round'" "$tmp/err" || why+=' no report;'
 	[ -s "$tmp/tree/build/barrier.jsonl" ] || why+=' no profile;'
 	! grep -q 'recording' "$tmp/out" "$tmp/err" || why+=' it speaks of a recording;'
 	verdict "$1" "$why" "$tmp/err" "$tmp/out"

@@ -59,8 +59,8 @@ kill "$server"
 
 why=
 timeout 60 "$COZBPF" run --keep-root -q -o run.jsonl -d "$(lasting 8)" -- ./server >out 2>err </dev/null || why+=" status $?;"
-grep -q 'There is no progress point' out || why+=' it does not say that there is no point;'
-grep -qE -- '-p answer_request   \([0-9]+ a second\)' out || why+=' the function is not proposed;'
+grep -q 'There is no progress point' err || why+=' it does not say that there is no point;'
+grep -qE -- '-p answer_request   \([0-9]+ a second\)' err || why+=' the function is not proposed;'
 none_left || why+=' something is left;'
 verdict 'run without a point' "$why" out err
 

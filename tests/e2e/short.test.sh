@@ -41,7 +41,7 @@ rm -f "$profile"
 SECONDS=0
 "$COZBPF" run --keep-root -q -o "$profile" --repeat auto --until-ci 12 -d 50 -p progress -- "${busy[@]}" --seconds "$(lasting 1.5)" >out 2>err </dev/null || why+=" status $?;"
 elapsed=$SECONDS
-grep -qE 'independent\.c:[0-9]+ .*helps' out || why+=' no verdict;'
+grep -qE 'independent\.c:[0-9]+ .*helps' err || why+=' no verdict;'
 runs=$(grep -c '^visits=' out)
 [ "$runs" -ge 1 ] || why+=' it was never run;'
 holds 'len(runs) >= '"$runs" || why+=" $(ask 'len(runs)') runs in the profile;"
@@ -63,7 +63,7 @@ verdict 'so many runs, or so long' "$why" err out
 
 why=
 "$COZBPF" run --keep-root -q -o hint.jsonl -p progress -- "${busy[@]}" --seconds 0.6 >out 2>err </dev/null
-grep -q 'As often as it takes: cozbpf run --repeat auto --until-ci 5 --keep-root -q -o hint.jsonl -p progress -- ' out || why+=' not said;'
+grep -q 'As often as it takes: cozbpf run --repeat auto --until-ci 5 --keep-root -q -o hint.jsonl -p progress -- ' err || why+=' not said;'
 for bad in '--repeat auto' '--repeat 0' '--repeat 2 -n 2'; do
 	# shellcheck disable=SC2086 # words
 	! "$COZBPF" run $bad -- true 2>>err || why+=" $bad is accepted;"

@@ -186,7 +186,8 @@ interrupted() { # PAY
 	status=$?
 	[ "$status" -eq 130 ] || why+=" status $status, not 130;"
 	holds 'runtime > 0 and len(experiments) > 0' || why+=' the profile is not complete;'
-	grep -q 'steady\.c' out || why+=' no report;'
+	grep -q 'steady\.c' err || why+=' no report;'
+	! grep -qvE '^at_ms=' out || why+=' the report is among what the program prints;'
 	none_left || why+=' a process was left behind;'
 	verdict "Ctrl-C ends a run with profile and report, $1" "$why" out err
 }

@@ -78,7 +78,7 @@ rows = [r for r in every if r["experiments"]]
 print(eval(sys.argv[1]))' "$1"
 }
 
-# A profile of the program, and the report in `out`.
+# A profile of the program, and the report in `err`.
 profile_waiter() { # OPTION... -- ARGUMENT...
 	local options=()
 	while [ "$1" != -- ]; do
@@ -106,7 +106,7 @@ waits() { # KIND
 		[ "$(rows 'rows[0]["wait"] is not None and rows[0]["verdict"] == "helps" and 0.5 < rows[0]["share"] <= 1')" = True ] ||
 			why+=" first: $(rows '(rows[0]["selected"], rows[0]["verdict"], rows[0]["share"])');"
 		[ "$(rows '20 < 100 * rows[0]["curve"]["at"][1]["effect"] < 50')" = True ] || why+=" at 50 %: $(rows 'rows[0]["curve"]["at"][1]');"
-		grep -qE "\[$1\] and the like: threads wait there" out || why+=' the report does not say what such a row is;'
+		grep -qE "\[$1\] and the like: threads wait there" err || why+=' the report does not say what such a row is;'
 	fi
 	none_left || why+=' something is left;'
 }
@@ -138,7 +138,7 @@ verdict 'all waits of a kind' "$why" out err
 no_such_kind() {
 	profile_waiter --fixed-class disk -- || why+=" status $?;"
 	[ "$(rows 'rows[0]["undecided_why"]' | grep -c 'no such wait')" = 1 ] || why+=" it says $(rows 'rows[0]["undecided_why"]');"
-	tr -s '\n ' ' ' <out | found -E "Where the program's threads ran most, by CPU time in its lines: [^ ]*waiter\.c:[0-9]+ \([0-9]+ %\)" ||
+	tr -s '\n ' ' ' <err | found -E "Where the program's threads ran most, by CPU time in its lines: [^ ]*waiter\.c:[0-9]+ \([0-9]+ %\)" ||
 		why+=' the report does not say what runs;'
 }
 tried no_such_kind
@@ -152,7 +152,7 @@ for_a_cpu() {
 		why+=" rows $(rows '[(r["selected"], r["verdict"]) for r in rows]');"
 	[ "$(rows '[15 < 100 * r["curve"]["at"][1]["effect"] < 35 for r in rows if r["wait"]]')" = '[True]' ] ||
 		why+=" at 50 %: $(rows '[r["curve"]["at"][1] for r in rows if r["wait"]]');"
-	grep -q '^\[cpu\]: threads are ready to run' out || why+=' the report does not say what such a row is;'
+	grep -q '^\[cpu\]: threads are ready to run' err || why+=' the report does not say what such a row is;'
 	none_left || why+=' something is left;'
 }
 tried for_a_cpu

@@ -26,8 +26,8 @@ told() { # NAME STATUS MORE
 	[ "$status" -eq 125 ] || why+=" status $status;"
 	[ "$(wc -l <err)" -eq 1 ] || why+=" $(wc -l <err) lines on stderr;"
 	grep -q "cannot write .*profile.jsonl: No space left" err || why+=' it does not say why;'
-	grep -qE '^[1-9][0-9]* experiments, ' out || why+=' no report;'
-	reported=$(sed -n 's/^\([0-9]*\) experiments, .*/\1/p' out)
+	grep -qE '^[1-9][0-9]* experiments, ' report || why+=' no report;'
+	reported=$(sed -n 's/^\([0-9]*\) experiments, .*/\1/p' report)
 	written=$(grep -c '"type": *"experiment"' "$profile")
 	[ "${reported:-0}" -ge $((written + $3)) ] || why+=" the report has $reported experiments, the file $written;"
 	python3 -c 'import json, sys; [json.loads(x) for x in open(sys.argv[1])]' "$profile" 2>/dev/null || why+=' half a record is in the file;'
@@ -37,7 +37,7 @@ told() { # NAME STATUS MORE
 
 while_it_runs() {
 	local why='' status
-	timeout -k 5 "$limit" "$COZBPF" run "${switched_off[@]}" --keep-root -q --experiment 20 -p progress -o "$profile" -- "$programs/steady" 2.5 >out 2>err
+	timeout -k 5 "$limit" "$COZBPF" run "${switched_off[@]}" --keep-root -q --experiment 20 -p progress -o "$profile" --report report -- "$programs/steady" 2.5 >out 2>err
 	status=$?
 	told 'a disk that is full in the middle of a run' "$status" 10
 	[ "$(grep -c '^at_ms=' out)" -eq 25 ] || why+=" $(grep -c '^at_ms=' out) of 25 lines of the program's;"
@@ -47,7 +47,7 @@ while_it_runs() {
 
 repeated() {
 	local status
-	timeout -k 5 "$limit" "$COZBPF" run "${switched_off[@]}" --keep-root -q -n 12 -o "$profile" -- "$programs/visits" 300 0.8 >out 2>err
+	timeout -k 5 "$limit" "$COZBPF" run "${switched_off[@]}" --keep-root -q -n 12 -o "$profile" --report report -- "$programs/visits" 300 0.8 >out 2>err
 	status=$?
 	# It may be full at the record of the run's end, when its experiment is there.
 	told 'a disk that is full after some of several runs' "$status" 0
@@ -58,7 +58,7 @@ attached() {
 	local status victim
 	"$programs/steady" 30 >victim.out &
 	victim=$!
-	timeout -k 5 "$limit" "$COZBPF" attach "${switched_off[@]}" "$victim" -q --experiment 20 -d 2 -p progress -o "$profile" >out 2>err
+	timeout -k 5 "$limit" "$COZBPF" attach "${switched_off[@]}" "$victim" -q --experiment 20 -d 2 -p progress -o "$profile" >report 2>err
 	status=$?
 	if grep -q 'task work' err; then
 		printf 'skip attached, and a full disk: %s\n' "$(head -n 1 err)"
@@ -72,25 +72,36 @@ attached() {
 	rm -f "$profile"
 }
 
-# What is said where standard output cannot be written to. The profile is whole.
+# What is said where standard output cannot be written to.
 no_report() { # NAME STATUS
 	local why=''
 	[ "$2" -eq 125 ] || why+=" status $2;"
 	[ "$(wc -l <err)" -eq 1 ] || why+=" $(wc -l <err) lines on stderr;"
 	grep -q 'standard output: ' err || why+=' it does not say what failed;'
-	[ ! -e "$profile" ] || holds 'len(runs) == 1 and len(runtimes) == 1' || why+=' the profile is not whole;'
 	verdict "$1" "$why" err
+}
+# The profile is whole where nobody can be told anything.
+untold() { # NAME STATUS
+	local why=''
+	[ "$2" -eq 125 ] || why+=" status $2;"
+	[ ! -s out ] || why+=' something is on standard output;'
+	holds 'len(runs) == 1 and len(runtimes) == 1' || why+=' the profile is not whole;'
+	verdict "$1" "$why" out
 	rm -f "$profile"
 }
 
 standard_output() {
 	profile=$tmp/whole.jsonl
-	timeout -k 5 "$limit" "$COZBPF" run "${switched_off[@]}" --keep-root -q -o "$profile" -- "$programs/cpu" 1 >/dev/full 2>err
+	timeout -k 5 "$limit" "$COZBPF" run "${switched_off[@]}" --keep-root -q -o "$profile" -- "$programs/cpu" 1 2>/dev/full >out
+	untold 'run: standard error is full' $?
+	timeout -k 5 "$limit" "$COZBPF" run "${switched_off[@]}" --keep-root -q -o "$profile" -- "$programs/cpu" 1 >out 2>&-
+	untold 'run: standard error is closed' $?
+	timeout -k 5 "$limit" "$COZBPF" run "${switched_off[@]}" --keep-root -q -o "$profile" --report - -- "$programs/cpu" 1 >/dev/full 2>err
 	no_report 'run: standard output is full' $?
-	timeout -k 5 "$limit" "$COZBPF" run "${switched_off[@]}" --keep-root -q -o "$profile" -- "$programs/cpu" 1 2>err >&-
-	no_report 'run: standard output is closed' $?
-	timeout -k 5 "$limit" "$COZBPF" run "${switched_off[@]}" --keep-root -q -o "$profile" -- readlink /proc/self/fd/1 2>err >&-
-	[ $? -eq 125 ] && verdict 'the program finds standard output closed' "$(grep -q 'Bad file descriptor\|No such file' err || echo ' it does not')" err
+	grep -q "cozbpf report $profile. prints it again" err && holds 'len(runtimes) == 1' || verdict 'a report that could not be printed can be' ' it is not said how' err
+	timeout -k 5 "$limit" "$COZBPF" run "${switched_off[@]}" --keep-root -q -o "$profile" -- sh -c '[ ! -e /proc/self/fd/1 ]' 2>err >&-
+	status=$?
+	verdict 'the program finds standard output closed' "$([ "$status" -eq 0 ] || echo " status $status")" err
 	for what in "list functions $programs/cpu" check --help 'report --help' --version "report --csv $SRC/tests/data/exact.jsonl" "report --markdown $SRC/tests/data/exact.jsonl" \
 		"export --to coz $SRC/tests/data/exact.jsonl"; do
 		# shellcheck disable=SC2086 # several words

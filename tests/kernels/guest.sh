@@ -110,7 +110,7 @@ runs() { # FEATURE PATTERN OPTION...
 # Sampling chooses the lines, the report names them.
 short_run() {
 	rm -f -- "$profile"
-	timeout "$limit" "$COZBPF" run --keep-root -q --color never -o "$profile" -p progress --experiment 100 -- "$programs/steady" 3 >report 2>err </dev/null ||
+	timeout "$limit" "$COZBPF" run --keep-root -q --report report -o "$profile" -p progress --experiment 100 -- "$programs/steady" 3 >out 2>err </dev/null ||
 		why+=" status $?;"
 	grep -q 'steady\.c:[0-9]' report || why+=' no line of the program in the report;'
 	holds "visits('progress') > 0" || why+=' no visits;'
@@ -233,7 +233,7 @@ collect() {
 
 # Whole programs as experiments.
 runs_n() {
-	timeout "$limit" "$COZBPF" run --keep-root -q --color never -o "$profile" -n 4 -- "$programs/output" 100 >report 2>err </dev/null || why+=" status $?;"
+	timeout "$limit" "$COZBPF" run --keep-root -q -o "$profile" -n 4 -- "$programs/output" 100 >out 2>err </dev/null || why+=" status $?;"
 	holds 'len(experiments) == 4' || why+=" $(ask 'len(experiments)') experiments;"
 }
 

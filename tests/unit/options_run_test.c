@@ -75,6 +75,8 @@ static void defaults(void **state)
 	assert_true(o.signo > SIGRTMIN && o.signo < SIGRTMAX);
 	assert_null(o.disabled);
 	assert_false(o.calibrate);
+	assert_true(o.report.on_stderr);
+	assert_null(o.report.file);
 	run_options_free(&o);
 }
 

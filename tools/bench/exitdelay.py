@@ -17,7 +17,7 @@ BAR_MS = 50
 def delay(bench, pay, report):
     with tempfile.TemporaryDirectory(prefix="cozbpf-bench-") as where:
         command = [
-            bench.cozbpf, "run", "--keep-root", "-q", *([] if report else ["--no-report"]), "-o", os.path.join(where, "profile.jsonl"),
+            bench.cozbpf, "run", "--keep-root", "-q", *(["--report", "-"] if report else ["--no-report"]), "-o", os.path.join(where, "profile.jsonl"),
             "--pay", pay, "-p", "progress", "--fixed-line", common.line_of("tests/e2e/programs/stamp.c", "burn"), "--fixed-speedup", "100",
             "--experiment", "600000", "--", bench.program("e2e", "stamp"), "0.4", "2",
         ]  # fmt: skip

@@ -64,7 +64,7 @@ def profiled(bench, command, seconds):
             raise common.Failure(f"status {process.returncode}: {(err.strip().splitlines() or ['nothing on stderr'])[-1]}")
         with open(profile, encoding="utf-8") as f:
             experiments = sum(json.loads(line)["type"] == "experiment" for line in f)
-    return out, size, storage, memory, cpu, experiments, [line.strip() for line in out.splitlines() if any(text in line for text in LOST)]
+    return out, size, storage, memory, cpu, experiments, [line.strip() for line in err.splitlines() if any(text in line for text in LOST)]
 
 
 def run(bench):

@@ -19,7 +19,9 @@
 #include "sandbox/opener.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #define SOURCE_ANSWER_S 10 /* for a file system with sources to answer */
 
@@ -90,17 +92,30 @@ static struct replace_file html_file(const struct report_choice *c)
 	return f;
 }
 
+/* --report, if it names a file: whatever that was is replaced, as by a shell. */
+static struct replace_file text_file(const struct report_choice *c)
+{
+	return (struct replace_file){.path = c->file && strcmp(c->file, "-") != 0 ? c->file : NULL,
+				     .begins = "",
+				     .uid = c->uid,
+				     .gid = c->gid,
+				     .is_private = c->is_private};
+}
+
 int report_choice_check(const struct report_choice *c, struct error *e)
 {
-	struct replace_file f = html_file(c);
+	struct replace_file html = html_file(c), text = text_file(c);
+	int r = c->html ? replace_file_check(&html, e) : 0;
 
-	return c->html ? replace_file_check(&f, e) : 0;
+	return r == 0 && text.path ? replace_file_check(&text, e) : r;
 }
 
 struct told {
+	const struct report_choice *c;
 	const struct profile *p;
 	const struct analysis *a;
 	const struct report_hints *h;
+	int fd; /* that may be a terminal; -1: a file */
 };
 
 static int write_html(FILE *out, void *arg)
@@ -110,11 +125,13 @@ static int write_html(FILE *out, void *arg)
 	return report_html(out, t->p, t->a, t->h);
 }
 
-static void print_form(const struct report_choice *c, const struct told *t)
+static int write_form(FILE *out, void *arg)
 {
+	const struct told *t = arg;
+	const struct report_choice *c = t->c;
 	struct report_options o = {
-		.color = color_wanted(c->color, STDOUT_FILENO),
-		.width = c->width ? (int)c->width : terminal_width(STDOUT_FILENO),
+		.color = color_wanted(c->color, t->fd),
+		.width = c->width ? (int)c->width : terminal_width(t->fd),
 		.top = c->top,
 		.inlined = c->inlined,
 		.curves = c->no_curves ? (size_t)-1 : 0,
@@ -122,29 +139,51 @@ static void print_form(const struct report_choice *c, const struct told *t)
 
 	switch (c->form) {
 	case REPORT_JSON:
-		report_json(stdout, t->p, t->a);
+		report_json(out, t->p, t->a);
 		break;
 	case REPORT_CSV:
-		(void)report_csv(stdout, t->p, t->a);
-		break;
+		return report_csv(out, t->p, t->a);
 	case REPORT_MARKDOWN:
-		(void)report_markdown(stdout, t->p, t->a);
-		break;
+		return report_markdown(out, t->p, t->a);
 	case REPORT_TEXT:
-		report_print(stdout, t->p, t->a, &o, t->h);
+		report_print(out, t->p, t->a, &o, t->h);
 		break;
 	}
+	return 0;
+}
+
+/* By a stream of its own, since that of standard error has no buffer. */
+static int print_form(struct told *t, struct error *e)
+{
+	int fd = t->c->on_stderr && !t->c->file ? STDERR_FILENO : STDOUT_FILENO,
+	    copy = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), r;
+	FILE *out = copy < 0 ? NULL : fdopen(copy, "w");
+
+	t->fd = fd;
+	if (out) {
+		r = write_form(out, t);
+		errno = EIO; /* of what was not written before */
+		if (r == 0 && (fflush(out) || ferror(out)))
+			r = -errno;
+		(void)fclose(out);
+	} else {
+		r = -EBADF; /* it is closed, and another file is open for reading there */
+		if (copy >= 0)
+			(void)close(copy);
+	}
+	return r < 0 ? fail(e, -r, "cannot write the report to standard %s: %s",
+			    fd == STDERR_FILENO ? "error" : "output", strerror(-r))
+		     : 0;
 }
 
 int report_choice_print(const struct report_choice *c, const struct profile *p,
 			const struct analysis *a, const struct report_hints *h, struct error *e)
 {
-	struct told t = {p, a, h};
-	struct replace_file f = html_file(c);
+	struct told t = {c, p, a, h, -1};
+	struct replace_file html = html_file(c), text = text_file(c);
+	int r = text.path ? replace_file(&text, write_form, &t, e) : print_form(&t, e);
 
-	/* What standard output could not take, the caller finds out. */
-	print_form(c, &t);
-	return c->html ? replace_file(&f, write_html, &t, e) : 0;
+	return r == 0 && c->html ? replace_file(&html, write_html, &t, e) : r;
 }
 
 static void take_sources(struct profile *p)
@@ -162,11 +201,8 @@ static int print(const struct report_command *c, const struct profile *p)
 	struct error e = {0};
 
 	analyse(p, seed, &a);
-	if (report_choice_print(&c->report, p, &a, NULL, &e) < 0)
-		return log_error("report: %s", e.text);
-	if (fflush(stdout) || ferror(stdout))
-		return log_error("report: standard output: %s", strerror(errno));
-	return 0;
+	return report_choice_print(&c->report, p, &a, NULL, &e) < 0 ? log_error("report: %s", e.text)
+								    : 0;
 }
 
 int cmd_report(int argc, char **argv)

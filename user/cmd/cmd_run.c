@@ -209,8 +209,9 @@ int run_open_session(struct run *r, struct error *e)
 	session_points(r->session)->page = r->page;
 	if (r->purpose->no_file)
 		return 0;
-	if (r->options.no_report && r->options.report.html)
-		return fail(e, EINVAL, "--no-report and --html: choose one");
+	if (r->options.no_report && (r->options.report.html || r->options.report.file))
+		return fail(e, EINVAL, "--no-report and --%s: choose one",
+			    r->options.report.html ? "html" : "report");
 	r->options.report.uid = uid;
 	r->options.report.gid = gid;
 	err = report_choice_check(&r->options.report, e);

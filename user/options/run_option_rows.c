@@ -558,6 +558,10 @@ const struct option_row run_option_rows[] = {
 	{.include = option_verbose, .offset = offsetof(struct run_options, verbose)},
 	{"no-report", 0, NULL, "write the profile only", option_flag,
 	 offsetof(struct run_options, no_report), .not_for = NOT_VALIDATE},
+	{"report", 0, "FILE",
+	 "print the report into FILE, or to standard output: - (run:\nstandard error, since the "
+	 "program has standard output)",
+	 option_set_word, offsetof(struct run_options, report.file), .not_for = NOT_VALIDATE},
 	{.include = option_report,
 	 .offset = offsetof(struct run_options, report),
 	 .not_for = NOT_VALIDATE},

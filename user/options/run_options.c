@@ -192,6 +192,7 @@ int run_options_parse(enum run_kind kind, const struct option_row *more, int arg
 		.fixed_speedup = -1,
 		.cool_off_ns = DEFAULT_COOL_OFF_MS * NSEC_PER_MSEC,
 		.signo = DEFAULT_SIGNAL,
+		.report.on_stderr = kind == RUN_LAUNCH,
 	};
 	int r;
 

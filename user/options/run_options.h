@@ -34,7 +34,10 @@ enum report_form { REPORT_TEXT, REPORT_JSON, REPORT_CSV, REPORT_MARKDOWN };
 
 /* How a report looks, after `report` and at the end of a run. */
 struct report_choice {
-	enum report_form form; /* on standard output */
+	enum report_form form;
+	const char *file; /* that it is printed into, "-" for standard output; NULL: not said;
+			     borrowed from argv */
+	bool on_stderr;	  /* where that is not said: the program has standard output */
 	const char *html;      /* a file for the report as HTML, or NULL; borrowed from argv */
 	uid_t uid;	       /* whose that is; -1: ours */
 	gid_t gid;
@@ -135,8 +138,8 @@ struct profile;
 struct report_hints;
 /* Can the files that @c names be written? Else a negative errno. (cmd_report.c) */
 int report_choice_check(const struct report_choice *c, struct error *e);
-/* A report to standard output, and into the files that @c names; @h as for report_print. Negative
- * errno. (cmd_report.c) */
+/* Prints a report to where @c says, and into the files that it names; @h as for report_print.
+ * Negative errno with @e set. (cmd_report.c) */
 int report_choice_print(const struct report_choice *c, const struct profile *p,
 			const struct analysis *a, const struct report_hints *h, struct error *e);
 /* Should text on @fd be coloured? NO_COLOR and TERM=dumb count for COLOR_AUTO. */

@@ -16,7 +16,6 @@
 #include "session/visit_rates.h"
 #include "shared/abi.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -215,12 +214,7 @@ int run_print_report(struct run *r)
 		.kernel_counters = counters[0] ? counters : NULL,
 	};
 	if (report_choice_print(&r->options.report, &r->profile, &a, &h, &e) < 0)
-		return log_error("%s; the profile is in %s", e.text, r->options.output);
-	if (fflush(stdout) == 0 && !ferror(stdout))
-		return 0;
-	(void)log_error("cannot write the report to standard output: %s; `cozbpf report %s` prints "
-			"it again",
-			strerror(errno), r->options.output);
-	clearerr(stdout);
-	return EXIT_OURS;
+		return log_error("%s; `cozbpf report %s` prints it again", e.text,
+				 r->options.output);
+	return 0;
 }
