@@ -33,7 +33,7 @@ why=
 profiled -p progress --attribution inclusive --experiment 100 --fixed-line "$(line_of callers all)" -- "$programs/callers" 2.5 || why+=' it failed;'
 holds 'runs[0]["attribution"] == "inclusive" and sampled < sum(samples.values())' || why+=" recorded: $(ask 'runs[0].get("attribution")');"
 why+=$(near leaf 60)$(near leaf-call 60)$(near other-call 20)$(near recursion-call 20)$(near recursion 20)$(near all 100)
-"$COZBPF" report "$profile" >"$tmp/report" || why+=' no report;'
+"$COZBPF" report --all "$profile" >"$tmp/report" || why+=' no report;'
 grep -q 'Attribution is inclusive' "$tmp/report" || why+=' the report does not say so;'
 "$COZBPF" report --json "$profile" >"$tmp/json" || why+=' no JSON;'
 grep -q '"attribution":"inclusive"' "$tmp/json" || why+=' nor does its JSON;'

@@ -69,7 +69,7 @@ without_key() {
 reported() {
 	profiled --latency req=request_begin,request_end --experiment 100 --fixed-line "$(line_of requests burn)" --speedups 0,50 --zero-share 50 \
 		-- "$programs/requests" 60000 0.001 || why+=' it failed;'
-	timeout 20 "$COZBPF" report --width 120 "$profile" >report 2>err || why+=' the report fails;'
+	timeout 20 "$COZBPF" report --width 120 --verbose "$profile" >report 2>err || why+=' the report fails;'
 	grep -qE "^Latency point 'req': [0-9]+ intervals" report || why+=' no heading;'
 	grep -qE '^At 0 %: mean .* p50 .* p90 .* p99 .* p99\.9 ' report || why+=' no percentiles;'
 	grep -qE '^In flight: [0-9.]+\. Not timed: .* lost' report || why+=' no counts;'

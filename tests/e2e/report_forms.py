@@ -125,7 +125,7 @@ def same_in_all_forms(profile):
         "CSV": list(csv.DictReader(io.StringIO(report("--csv", profile)))),
         "Markdown": [re.split(r" (?<!\\)\| ", row[2:-2]) for row in report("--markdown", profile).splitlines() if re.match(r"\| (?!line )", row)],
         "HTML": page_of(profile, "forms")[1].rows,
-        "text": [re.split(r"  +", row.strip()) for row in report("--width", "400", "--no-curves", profile).splitlines() if re.search(r"\.c:\d+  .* (helps|hurts|no effect|undecided)", row)],
+        "text": [re.split(r"  +", row.strip()) for row in report("--width", "400", "--no-curves", "--all", profile).splitlines() if re.search(r"\.c:\d+  .* (helps|hurts|no effect|undecided)", row)],
     }
     for form, found in rows.items():
         if len(found) != len(lines):
@@ -152,8 +152,9 @@ def same_in_all_forms(profile):
         missing = [p["answer"] for p in points if p["answer"] not in text]
         if missing:
             return f"{form} lacks the answer {missing[0]!r}"
+    whole = report("--width", "1000", "--verbose", "--all", profile)
     for note in said["notes"] + sum((p["notes"] for p in points), []):
-        if note["text"] not in report("--width", "1000", profile):
+        if note["text"] not in whole:
             return f"the text lacks the note {note['text']!r}"
     return ""
 

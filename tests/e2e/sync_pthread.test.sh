@@ -81,7 +81,7 @@ cpp
 report_names_it() {
 	local why=''
 	profiled --sync pthread "${hot[@]}" -- "$programs/calls" || why+=' it failed;'
-	"$COZBPF" report "$profile" >report 2>&1 || why+=' no report;'
+	"$COZBPF" report --verbose "$profile" >report 2>&1 || why+=' no report;'
 	grep -q 'waits followed by pthread' report || why+=' the report does not say so;'
 	verdict 'the file and the report name it' "$why" err report
 }

@@ -52,7 +52,7 @@ grep -q 'no process is in scope' complaint || why+=' no reason;'
 verdict "rules that exclude each other" "$why" complaint
 
 # The report says what the rest of the machine took.
-timeout 20 "$COZBPF" system "${switched_off[@]}" -q -o "$profile" --exe "$tmp/in-scope" -p "ours=$tmp/in-scope:progress" -d 1.5 --experiment 100 >said 2>complaint
+timeout 20 "$COZBPF" system "${switched_off[@]}" -q --verbose -o "$profile" --exe "$tmp/in-scope" -p "ours=$tmp/in-scope:progress" -d 1.5 --experiment 100 >said 2>complaint
 grep -q "the processes in scope took" said && why='' || why='it does not'
 verdict "the report says what the rest took" "$why" said
 # It says so of the profiler, too, and so does the file: a share that is there and that a machine of this size can have.

@@ -52,7 +52,7 @@ shares 'a plug-in, 150 calls deep' "$programs/library" 3 "$programs/libplugin.so
 # What is deeper is said, and not taken for code that nothing in scope called.
 too_deep() {
 	profiled -p progress -- "$programs/library" 3 "$programs/libplugin.so" 400 || why+=' it failed;'
-	"$COZBPF" report "$profile" 2>&1 | tr -s '\n ' ' ' >"$tmp/report"
+	"$COZBPF" report --verbose "$profile" 2>&1 | tr -s '\n ' ' ' >"$tmp/report"
 	holds 'too_deep > 0.3 * unattributed > 3' || why+=" the profile does not count them: $(ask too_deep) of $(ask unattributed);"
 	grep -qE 'had call chains of more frames than are looked at, .*the others are in code out of scope' "$tmp/report" || why+=' the report does not say so;'
 }

@@ -90,7 +90,7 @@ static void names_cannot_steer_the_terminal(void **state)
 	p.runs[0].command = strdup("./a\n\033c");
 	p.runs[0].pay = strdup("\033x");
 	p.runs[0].fallback = strdup("\a");
-	text = print(&p, NULL, &h);
+	text = print(&p, &(struct report_options){.verbose = true}, &h);
 	for (const char *c = text; *c; c++)
 		assert_true(*c == '\n' || ((unsigned char)*c >= 0x20 && *c != 0x7f));
 	says(text, "s?]0;t?' never fired");

@@ -45,7 +45,7 @@ static void sample_files(void **state)
 		profile_free(&p);
 	}
 	assert_true(read_sample(&p, "noisy.jsonl"));
-	text = print(&p, NULL, NULL);
+	text = print(&p, &(struct report_options){.verbose = true}, NULL);
 	says(text, "Latency point 'request': 6000 departures");
 	says(text, "Progress point 'never' never fired.");
 	says(text, "Fallback in use: ticks in user mode pay");

@@ -51,7 +51,7 @@ static void table_and_verdicts(void **state)
 
 	(void)state;
 	fill(&p);
-	text = print(&p, NULL, NULL);
+	text = print(&p, &(struct report_options){.verbose = true}, NULL);
 	says(text, "Files are under /src/app/\n");
 	says(text, "of: ./app x\n");
 	says(text, "Progress point 'p': 6000 visits\n");
@@ -62,8 +62,8 @@ static void table_and_verdicts(void **state)
 	       "lib/lock.c:20 - - -5.0 +-0.0 -10.0 +-0.0 -15.0 +-0.0 -20.0 +-0.0 hurts 20");
 	row_is(text, "cold.c:30 ",
 	       "cold.c:30 - - 0.0 +-0.0 0.0 +-0.0 0.0 +-0.0 0.0 +-0.0 no effect 20");
-	assert_true(strstr(text, "\nhot.c:10 ") < strstr(text, "\ncold.c:30 "));
-	assert_true(strstr(text, "\ncold.c:30 ") < strstr(text, "\nlib/lock.c:20 "));
+	assert_true(strstr(text, "\nhot.c:10 ") < strstr(text, "\nlib/lock.c:20 "));
+	assert_true(strstr(text, "\nlib/lock.c:20 ") < strstr(text, "\ncold.c:30 "));
 	says(text, "\nhot.c:10 (helps)\n");
 	says(text, "\nlib/lock.c:20 (hurts: contention)\n");
 	says_not(text, "cold.c:30 (");
@@ -149,7 +149,7 @@ static void bursts_are_told(void **state)
 		(void)sample_visits(&p, i & 1 ? "/src/app/hot.c:10" : "/src/app/cold.c:30",
 				    i % 3 ? 0.25 * (1 + i % 4) : 0, 500 * MS,
 				    i % 7 ? 20 + i % 5 : 2000);
-	text = print(&p, NULL, NULL);
+	text = print(&p, &(struct report_options){.verbose = true}, NULL);
 	says(text, "undecided (bursts)");
 	says_not(text, "helps");
 	says_not(text, "hurts");
@@ -189,7 +189,7 @@ static void held_sleepers_are_told(void **state)
 		p.experiments[i].x.held_asleep = strstr(p.experiments[i].x.selected, "hot.c")
 							 ? 207 * MS
 							 : 9 * MS; /* of 1033 on average */
-	text = print(&p, NULL, NULL);
+	text = print(&p, &(struct report_options){.verbose = true}, NULL);
 	row_is(text, "hot.c:10 ", "hot.c:10 encode - - - - - not measurable without --inject 20");
 	row_is(text, "lib/lock.c:20 ",
 	       "lib/lock.c:20 - - -5.0 +-0.0 -10.0 +-0.0 -15.0 +-0.0 -20.0 +-0.0 hurts 20");
@@ -449,7 +449,7 @@ static void options_are_honoured(void **state)
 	text = print(&p, &o, NULL);
 	says(text, "hot.c:10");
 	says_not(text, "\ncold.c:30");
-	says(text, "(2 more lines: --top 3)");
+	says(text, "2 further places: none above 0.0 %");
 	says_not(text, "(helps)");
 	says_not(text, "\033");
 	free(text);

@@ -204,6 +204,8 @@ void analyse(const struct profile *p, uint64_t seed, struct analysis *ret)
 	for (size_t i = 0; i < n; i++)
 		analyse_point(&c, &c.points[i], &run, &rng, &a.points[i]);
 	slopes_add(p, &a);
+	for (size_t i = 0; i < a.n_points; i++)
+		verdicts_sort(a.points[i].lines, a.points[i].n_lines);
 	*ret = a;
 }
 

@@ -202,7 +202,7 @@ struct analysis_point {
 	const char *name;
 	enum profile_point_kind kind;
 	uint64_t visits;
-	struct analysis_line *lines; /* best first: by the lower end of the interval */
+	struct analysis_line *lines; /* the surest gain first (verdicts_sort) */
 	size_t n_lines;
 	double self_share; /* of the time, in those chains, that the profiler itself took; slopes
 			      are without it. NaN: not known */

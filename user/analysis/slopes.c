@@ -232,25 +232,6 @@ static void add_slopes(const struct profile *p, struct parts *parts, struct anal
 	}
 }
 
-/* What a little of the line is worth, as far as that is known. */
-static double worth_of(const struct analysis_line *l)
-{
-	return isfinite(l->slope.effect)	 ? l->slope.effect
-	       : isfinite(l->curve.slope.effect) ? l->curve.slope.effect
-	       : isfinite(l->best_effect)	 ? l->best_effect
-	       : isfinite(l->in_class[PROFILE_CLASSES - 1].effect)
-		       ? l->in_class[PROFILE_CLASSES - 1].effect
-		       : -INFINITY;
-}
-
-static int by_worth(const void *a, const void *b)
-{
-	const struct analysis_line *x = a, *y = b;
-	double sx = worth_of(x), sy = worth_of(y);
-
-	return sort_order(sy, sx) ?: strcmp(x->selected, y->selected);
-}
-
 bool analysis_has_slopes(const struct analysis_point *p)
 {
 	for (size_t i = 0; i < p->n_lines; i++)
@@ -351,8 +332,6 @@ static void add_point(const struct profile *p, size_t first, struct analysis *a)
 	}
 	point->self_share = time > 0 ? own / time : NAN;
 	add_slopes(p, &parts, a, point);
-	if (analysis_has_slopes(point) || !analysis_was_tried(point))
-		qsort(point->lines, point->n_lines, sizeof(*point->lines), by_worth);
 }
 
 const char *slopes_point(const struct profile *p)

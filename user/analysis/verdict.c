@@ -10,6 +10,7 @@
 #include "base/sort.h"
 
 #include <math.h>
+#include <string.h>
 
 /* An effect is "none" if it surely lies within this. */
 #define NO_EFFECT 0.03
@@ -255,18 +256,52 @@ static double best_low(const struct analysis_line *line)
 	return NAN;
 }
 
-/* By the lower end of the interval, unknown ones last; then by share, so that the order is a fixed
- * one. */
-static int by_worth(const void *a, const void *b)
+static bool is_decided(const struct analysis_line *line)
+{
+	return line->verdict != VERDICT_UNDECIDED;
+}
+
+static double sure_gain(const struct analysis_line *line)
+{
+	double low = best_low(line);
+
+	if (!is_decided(line))
+		low = fmax(low, line->slope.low); /* a NaN loses here, too */
+	return low > 0 ? low : 0;
+}
+
+static double sure_loss(const struct analysis_line *line)
+{
+	return line->verdict == VERDICT_HURTS && line->best_effect < 0 ? -line->best_effect : 0;
+}
+
+static double likely_gain(const struct analysis_line *line)
+{
+	double effect = is_decided(line) ? line->best_effect
+					 : fmax(line->best_effect, line->slope.effect);
+
+	return isnan(effect) ? -INFINITY : effect;
+}
+
+/* After what is to be gained by share, so that the order is a fixed one. */
+static int by_gain(const void *a, const void *b)
 {
 	const struct analysis_line *x = a, *y = b;
-	double lx = best_low(x), ly = best_low(y), sx = isnan(x->share) ? -1 : x->share,
-	       sy = isnan(y->share) ? -1 : y->share;
+	const double keys[][2] = {{sure_gain(x), sure_gain(y)},
+				  {sure_loss(x), sure_loss(y)},
+				  {likely_gain(x), likely_gain(y)},
+				  {isnan(x->share) ? -1 : x->share, isnan(y->share) ? -1 : y->share},
+				  {(double)x->experiments, (double)y->experiments}};
 
-	return sort_order(!!isnan(lx), !!isnan(ly))
-		       ?: sort_order(ly, lx)
-				  ?: sort_order(sy, sx)
-					     ?: sort_order(y->experiments, x->experiments);
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (keys[i][0] != keys[i][1])
+			return sort_order(keys[i][1], keys[i][0]);
+	return strcmp(x->selected, y->selected);
+}
+
+void verdicts_sort(struct analysis_line *lines, size_t n)
+{
+	sort_array(lines, n, by_gain);
 }
 
 /* What is known to be wrong is not told as if it were right. */
@@ -305,5 +340,4 @@ void verdicts(struct analysis_line *lines, const struct evidence *evidence, size
 		    lines[i].undecided == UNDECIDED_QUOTA)
 			forget_effects(&lines[i]);
 	}
-	qsort(lines, n, sizeof(*lines), by_worth);
 }

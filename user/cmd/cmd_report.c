@@ -44,6 +44,8 @@ static int set_seed(void *target, const struct option_row *row, const char *valu
 
 static const struct option_row rows[] = {
 	{.include = option_report, .offset = offsetof(struct report_command, report)},
+	{"verbose", 0, NULL, "print how it was measured as well: the books, all notes", option_flag,
+	 offsetof(struct report_command, report.verbose)},
 	{.include = option_color, .offset = offsetof(struct report_command, report.color)},
 	{"seed", 0, "N", "of the resampling that gives the intervals (the run's)", set_seed,
 	 .expert = true},
@@ -134,6 +136,8 @@ static int write_form(FILE *out, void *arg)
 		.width = c->width ? (int)c->width : terminal_width(t->fd),
 		.top = c->top,
 		.inlined = c->inlined,
+		.verbose = c->verbose,
+		.all = c->all,
 		.curves = c->no_curves ? (size_t)-1 : 0,
 	};
 
@@ -194,14 +198,16 @@ static void take_sources(struct profile *p)
 	opener_stop();
 }
 
-static int print(const struct report_command *c, const struct profile *p)
+/* @path: NULL where the profile is not that of one file. */
+static int print(const struct report_command *c, const struct profile *p, const char *path)
 {
+	const struct report_hints h = {.profile = path};
 	_cleanup_(analysis_free) struct analysis a = {0};
 	uint64_t seed = c->seed_given ? c->seed : p->n_runs ? p->runs[0].seed : 0;
 	struct error e = {0};
 
 	analyse(p, seed, &a);
-	return report_choice_print(&c->report, p, &a, NULL, &e) < 0 ? log_error("report: %s", e.text)
+	return report_choice_print(&c->report, p, &a, &h, &e) < 0 ? log_error("report: %s", e.text)
 								    : 0;
 }
 
@@ -234,5 +240,5 @@ int cmd_report(int argc, char **argv)
 		profile_rename_lines(&p, rename_line, &c.lines);
 	if (c.report.with_source)
 		take_sources(&p);
-	return print(&c, &p);
+	return print(&c, &p, first + 1 == argc ? argv[first] : NULL);
 }

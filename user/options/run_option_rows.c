@@ -393,8 +393,10 @@ const struct option_row option_source_prefix[] = {
 };
 
 const struct option_row option_report[] = {
-	{"top", 0, "N", "at most so many lines per progress point (15)", option_set_whole,
+	{"top", 0, "N", "at most so many lines per progress point (10)", option_set_whole,
 	 offsetof(struct report_choice, top), .min = 1, .max = INT_MAX},
+	{"all", 0, NULL, "a row for each line, however little is known of it", option_flag,
+	 offsetof(struct report_choice, all)},
 	{"width", 0, "N", "columns to use (the terminal's, else 100)", option_set_whole,
 	 offsetof(struct report_choice, width), .min = 1, .max = INT_MAX},
 	{"no-curves", 0, NULL, "tables only", option_flag,
@@ -555,7 +557,10 @@ const struct option_row run_option_rows[] = {
 	 "where the program does not write to the terminal (auto)",
 	 option_choice, offsetof(struct run_options, status), .choices = status_names},
 	{"quiet", 'q', NULL, "no status line", option_flag, offsetof(struct run_options, quiet)},
-	{.include = option_verbose, .offset = offsetof(struct run_options, verbose)},
+	{"verbose", 0, NULL,
+	 "print all of the report, with how it was measured, and what the\nkernel and libbpf say "
+	 "of programs that they refuse",
+	 option_flag, offsetof(struct run_options, verbose)},
 	{"no-report", 0, NULL, "write the profile only", option_flag,
 	 offsetof(struct run_options, no_report), .not_for = NOT_VALIDATE},
 	{"report", 0, "FILE",

@@ -209,6 +209,7 @@ int run_options_parse(enum run_kind kind, const struct option_row *more, int arg
 	/* Samples of all waits of a kind have names of their own. */
 	if (o.fixed_line && *o.fixed_line != '[' && o.granularity == RUN_BY_EITHER)
 		o.granularity = is_file_line(o.fixed_line) ? RUN_BY_LINE : RUN_BY_FUNCTION;
+	o.report.verbose = o.verbose;
 	if (o.n_grid == 0 && o.fixed_speedup < 0)
 		o.fixed_speedup = 0; /* --speedups 0 */
 	/* In a burst, experiments are compared with those at 0 % of the same burst alone, which are

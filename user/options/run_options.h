@@ -42,7 +42,7 @@ struct report_choice {
 	uid_t uid;	       /* whose that is; -1: ours */
 	gid_t gid;
 	bool is_private; /* as of struct replace_file */
-	bool no_curves, inlined;
+	bool no_curves, inlined, verbose, all;
 	bool with_source;    /* the source around lines, read with the rights of who asks for it */
 	uint64_t top, width; /* lines for each point, columns; 0: the default */
 	enum color_when color;

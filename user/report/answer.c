@@ -131,10 +131,15 @@ static void tell_disturbed(FILE *f, const struct report *r)
 					       : "other programs or a hypervisor");
 }
 
+bool slope_is_told(const struct analysis_line *line)
+{
+	return line->slope.low > 0 && line->slope.effect >= NO_MORE;
+}
+
 /* What slopes say: of a tenth, which is small enough for them. */
 static bool tell_slope(FILE *f, const struct report *r, const struct analysis_line *line)
 {
-	if (!(line->slope.low > 0) || line->slope.effect < NO_MORE)
+	if (!slope_is_told(line))
 		return false;
 	tell_change(f, r, line, 10);
 	(void)fprintf(f, " takes %s off the time per visit. ",

@@ -56,7 +56,7 @@ void costs_notes(const struct report *r)
 			     !strncmp(point->name, "syscall:", strlen("syscall:")) ? SYSCALL_HINT
 										   : "");
 		else
-			note(r, NOTE_PLAIN,
+			note(r, NOTE_DETAIL,
 			     "To count '%s' took up to %.2g %% of the run, %s a visit.",
 			     point->name, 100 * share, each.text);
 	}

@@ -132,15 +132,18 @@ static size_t known_cells(const struct analysis_line *line)
 
 void curves_print(const struct report *r, const struct analysis_point *point)
 {
-	size_t left = r->curves;
+	size_t left = r->curves, n;
+	_cleanup_free_ const struct analysis_line **lines = shown_lines(r, point, &n);
 
-	for (size_t i = 0; left && i < point->n_lines && i < r->top; i++) {
-		const struct analysis_line *line = &point->lines[i];
+	for (size_t i = 0; left && i < n; i++) {
+		const struct analysis_line *line = lines[i];
 		_cleanup_free_ char *name = NULL, *verdict = NULL;
 		struct plot p = {0};
 
-		/* A flat curve and one of a single speedup say no more than the table. */
-		if (line->verdict == VERDICT_NO_EFFECT || known_cells(line) < 2)
+		/* A flat curve and one of a single speedup say no more than the table, and one that
+		 * decides nothing is for those who look at all. */
+		if (line->verdict == VERDICT_NO_EFFECT || known_cells(line) < 2 ||
+		    (line->verdict == VERDICT_UNDECIDED && !r->verbose))
 			continue;
 		name = text_line_name(r, line->selected, (size_t)r->width);
 		p.columns = r->width - LABEL - 10;

@@ -85,13 +85,6 @@ static void print_books(const struct report *r)
 	struct book_row rows[MAX_BOOK_ROWS];
 	size_t n = book_rows(r->a, rows);
 
-	(void)fputc('\n', r->out);
-	if (!n) {
-		(void)fputs("Fidelity: the profile has no record of delays.\n", r->out);
-		return;
-	}
-	heading(r, "Fidelity: %zu experiments, %s", r->p->n_experiments,
-		text_duration(r->a->elapsed_ns).text);
 	for (size_t i = 0; i < n; i++)
 		(void)fprintf(r->out, "  %-12s%12s  %s\n", rows[i].name,
 			      text_duration(rows[i].ns).text, rows[i].words);
@@ -109,7 +102,7 @@ static void note_foreign(const struct report *r)
 		     "machine.",
 		     a->foreign_flagged, r->p->n_experiments, 100 * a->foreign);
 	else if (a->foreign > 0.0005)
-		note(r, NOTE_PLAIN, "Other programs took CPU for %.1f %% of the wait time.",
+		note(r, NOTE_DETAIL, "Other programs took CPU for %.1f %% of the wait time.",
 		     100 * a->foreign);
 }
 
@@ -135,17 +128,17 @@ static void note_machine(const struct report *r)
 	double kernel = profile_machine_share(m->kernel_ns, m->kernel_of_ns);
 
 	if (!isnan(scope))
-		note(r, NOTE_PLAIN,
+		note(r, NOTE_DETAIL,
 		     "Of the machine's CPU time the processes in scope took %.1f %%, their pauses "
 		     "included, and the rest of the machine %.1f %%.",
 		     100 * scope, 100 * profile_machine_share(m->foreign_ns, m->scope_of_ns));
 	if (!isnan(own) && !isnan(kernel))
-		note(r, NOTE_PLAIN,
+		note(r, NOTE_DETAIL,
 		     "cozbpf itself took %.2f %% of the machine's CPU time, and its programs in "
 		     "the kernel about %.2f %%, in and out of scope.",
 		     100 * own, 100 * kernel);
 	else if (!isnan(own))
-		note(r, NOTE_PLAIN,
+		note(r, NOTE_DETAIL,
 		     "cozbpf itself took %.2f %% of the machine's CPU time; its programs in the "
 		     "kernel were not timed.",
 		     100 * own);
@@ -189,7 +182,7 @@ static void note_allowed(const struct report *r)
 	if (sampling > 0)
 		cost = text_words(" Samples took about %.*f %% of the threads' time.",
 				  sampling < 0.01 ? 1 : 0, 100 * sampling);
-	note(r, NOTE_PLAIN,
+	note(r, NOTE_DETAIL,
 	     "Intervals hold the truth 95 times in 100: they allow for how experiments differ, and "
 	     "also for %s points and %s %% of the "
 	     "effect, which the method itself can be off by.%s",
@@ -202,7 +195,7 @@ static void note_intervals(const struct report *r)
 
 	note_allowed(r);
 	if (a->marked)
-		note(r, NOTE_PLAIN,
+		note(r, NOTE_DETAIL,
 		     "%zu of %zu experiments were outside the bounds of fidelity (2 %% of the time "
 		     "behind other programs, 3 %% taken by a "
 		     "hypervisor, books off by 1 %%, payments too long by a quarter, another "
@@ -264,13 +257,13 @@ static void note_runs(const struct report *r)
 		if (before && same(s->pay, before->pay) && same(s->sync, before->sync) &&
 		    same(s->fallback, before->fallback) && s->seed == before->seed)
 			continue;
-		note(r, NOTE_PLAIN,
+		note(r, NOTE_DETAIL,
 		     "Run %zu: delays paid by %s, waits followed by %s, sampled every %s, seed "
 		     "%" PRIu64 ".",
 		     i + 1, s->pay ? s->pay : "unknown", s->sync ? s->sync : "unknown",
 		     text_duration((double)settled_period(r, i)).text, s->seed);
 		if (s->fallback && *s->fallback)
-			note(r, NOTE_PLAIN, "Fallback in use: %s", s->fallback);
+			note(r, NOTE_DETAIL, "Fallback in use: %s", s->fallback);
 		shown++;
 	}
 }
@@ -297,12 +290,12 @@ static void note_placebo(const struct report *r)
 		if (!point->visits || analysis_slopes_only(point))
 			continue;
 		if (isfinite(point->placebo))
-			note(r, NOTE_PLAIN,
+			note(r, NOTE_DETAIL,
 			     "Noise floor of '%s': %s%.1f points (0 %% experiments against 0 %% "
 			     "experiments).",
 			     point->name, r->utf8 ? "\u00b1" : "+-", 100 * point->placebo);
 		else
-			note(r, NOTE_PLAIN,
+			note(r, NOTE_DETAIL,
 			     "Noise floor of '%s': unknown (it takes four experiments at 0 %%).",
 			     point->name);
 	}
@@ -314,7 +307,7 @@ static void note_speed(const struct report *r)
 		const struct analysis_point *point = &r->a->points[i];
 
 		if (point->speed.slope > 0)
-			note(r, NOTE_PLAIN,
+			note(r, NOTE_DETAIL,
 			     "The machine was not equally fast in all experiments, as the CPU time "
 			     "of a visit of '%s' tells. Corrected for that they "
 			     "differ by %.1f %% instead of %.1f %%.",
@@ -323,6 +316,7 @@ static void note_speed(const struct report *r)
 }
 
 #define UNATTRIBUTED_TOLD 0.05
+#define UNATTRIBUTED_MUCH 0.2
 
 /* Samples that no line can be blamed for are in what shares are of: they are time as well. */
 static void note_unattributed(const struct report *r)
@@ -338,7 +332,7 @@ static void note_unattributed(const struct report *r)
 		cut = text_words("%.1f %% call chains that could not be followed to their end, ",
 				 100 * cut_short / all);
 	if (none > UNATTRIBUTED_TOLD * all)
-		note(r, NOTE_PLAIN,
+		note(r, none < UNATTRIBUTED_MUCH * all ? NOTE_DETAIL : NOTE_PLAIN,
 		     "%.0f %% of the samples belong to no line or function of the tables: %s%s%s "
 		     "are in code out of scope that nothing in scope "
 		     "called, or in functions without a name. Shares are of all samples, these "
@@ -367,18 +361,50 @@ static void note_self(const struct report *r)
 		const struct analysis_point *point = &r->a->points[i];
 
 		if (isfinite(point->self_share))
-			note(r, NOTE_PLAIN,
+			note(r, NOTE_DETAIL,
 			     "Samples and probes took %.1f %% of what leads to visits of '%s'; "
 			     "slopes are without it.",
 			     100 * point->self_share, point->name);
 	}
 }
 
+/* The largest of the points' noise floors; NaN: none is known. */
+static double noise_floor(const struct analysis *a)
+{
+	double most = NAN;
+
+	for (size_t i = 0; i < a->n_points; i++)
+		if (a->points[i].visits && analysis_was_tried(&a->points[i]))
+			most = fmax(most, a->points[i].placebo); /* a NaN loses against a number */
+	return most;
+}
+
+static void print_fidelity(const struct report *r)
+{
+	const char *more = r->verbose ? "" : " --verbose says more.";
+	double floor = noise_floor(r->a);
+	struct words noise = {""};
+	_cleanup_free_ char *words = NULL;
+
+	(void)fputc('\n', r->out);
+	if (!r->p->n_experiments && r->p->n_slopes) {
+		paragraph(r, 2, "Fidelity: nothing was paused.%s", more);
+		return;
+	}
+	(void)fidelity_light(r->a, r->p->n_experiments, &words);
+	if (isfinite(floor))
+		noise = text_words("; noise floor %s%.1f points", r->utf8 ? "\u00b1" : "+-",
+				   100 * floor);
+	paragraph(r, 2, "Fidelity: %s%s.%s", words, noise.text, more);
+}
+
 void footer_print(const struct report *r)
 {
-	if (r->p->n_experiments || !r->p->n_slopes)
+	print_fidelity(r);
+	if (r->verbose)
 		print_books(r);
 	footer_notes(r);
+	next_print(r);
 }
 
 void footer_notes(const struct report *r)

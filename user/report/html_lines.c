@@ -39,14 +39,13 @@ static void put_table(const struct report *r, size_t at)
 		      "<div class=scroll><table class=lines>\n<caption>By how many %% the %s "
 		      "shrinks if the line runs 25, 50, 75, 100 %% faster, with 95 "
 		      "%% "
-		      "intervals; the %s first</caption>\n<thead><tr><th scope=col "
+		      "intervals; the surest gain first</caption>\n<thead><tr><th scope=col "
 		      "class=n>#<th scope=col>line<th scope=col>function<th scope=col "
 		      "class=n>share%s<th scope=col class=n>25 %%<th "
 		      "scope=col class=n>50 %%<th "
 		      "scope=col class=n>75 %%<th scope=col class=n>100 %%<th "
 		      "scope=col>verdict<th scope=col class=n>experiments</thead>\n<tbody>\n",
 		      what_shrinks(point),
-		      analysis_has_slopes(point) ? "largest slope" : "surest gain",
 		      analysis_has_slopes(point) ? "<th scope=col class=n>slope" : "");
 	for (size_t i = 0; i < point->n_lines; i++)
 		put_row(r, at, i);

@@ -85,7 +85,9 @@ static void print_line(const struct report *r, const struct analysis_line *line,
 void inlined_print(const struct report *r, const struct analysis_point *point)
 {
 	bool headed = false;
+	size_t n;
+	_cleanup_free_ const struct analysis_line **lines = shown_lines(r, point, &n);
 
-	for (size_t i = 0; i < point->n_lines && i < r->top; i++)
-		print_line(r, &point->lines[i], &headed);
+	for (size_t i = 0; i < n; i++)
+		print_line(r, lines[i], &headed);
 }

@@ -3,6 +3,8 @@
  * lines do to them. */
 #include "report/text.h"
 
+#include "base/cleanup.h"
+
 #include <libsmartcols/libsmartcols.h>
 #include <math.h>
 
@@ -29,7 +31,7 @@ void latency_head_notes(const struct report *r, const struct analysis_intervals 
 	     text_duration(in->ns[LATENCY_MEAN]).text, little.text,
 	     text_duration(in->ns[LATENCY_P50]).text, text_duration(in->ns[LATENCY_P90]).text,
 	     text_duration(in->ns[LATENCY_P99]).text, text_duration(in->ns[LATENCY_P999]).text);
-	note(r, NOTE_PLAIN,
+	note(r, NOTE_DETAIL,
 	     "In flight: %s. Not timed: %.0f begun before the experiment, %.0f ends without a "
 	     "begin, %.0f begins without an end, %.0f lost (too many "
 	     "in flight).",
@@ -56,20 +58,20 @@ static void add_row(const struct report *r, struct libscols_table *tb,
 }
 
 /* Is there a speedup at which the tail could not be told, though the median could? */
-static bool lacks_tail(const struct report *r, const struct analysis_point *point)
+static bool lacks_tail(const struct analysis_line *const *lines, size_t n)
 {
-	for (size_t i = 0; i < point->n_lines && i < r->top; i++)
-		for (size_t k = 0; point->lines[i].latency && k < ANALYSIS_CURVE_POINTS; k++)
-			if (isfinite(point->lines[i].latency->at[LATENCY_P50][k].low) &&
-			    !isfinite(point->lines[i].latency->at[LATENCY_P999][k].low))
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; lines[i]->latency && k < ANALYSIS_CURVE_POINTS; k++)
+			if (isfinite(lines[i]->latency->at[LATENCY_P50][k].low) &&
+			    !isfinite(lines[i]->latency->at[LATENCY_P999][k].low))
 				return true;
 	return false;
 }
 
-static bool lacks_little(const struct report *r, const struct analysis_point *point)
+static bool lacks_little(const struct analysis_line *const *lines, size_t n)
 {
-	for (size_t i = 0; i < point->n_lines && i < r->top; i++)
-		if (point->lines[i].latency && !point->lines[i].latency->little)
+	for (size_t i = 0; i < n; i++)
+		if (lines[i]->latency && !lines[i]->latency->little)
 			return true;
 	return false;
 }
@@ -79,26 +81,31 @@ void latency_print_lines(const struct report *r, const struct analysis_point *po
 	static const char *const titles[] = {"line", "of the latency", "25 %",
 					     "50 %", "75 %",	       "100 %"};
 	struct libscols_table *tb = text_table(r);
+	size_t n;
+	_cleanup_free_ const struct analysis_line **lines = shown_lines(r, point, &n);
 
 	for (size_t i = 0; i < sizeof(titles) / sizeof(titles[0]); i++)
 		text_column(tb, titles[i], 8, i < 2 ? 0 : SCOLS_FL_RIGHT);
-	for (size_t i = 0; i < point->n_lines && i < r->top; i++)
-		for (size_t k = 0; point->lines[i].latency && k < N_TOLD; k++)
-			if (told[k] != LATENCY_LITTLE || point->lines[i].latency->little)
-				add_row(r, tb, &point->lines[i], k);
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; lines[i]->latency && k < N_TOLD; k++)
+			if (told[k] != LATENCY_LITTLE || lines[i]->latency->little)
+				add_row(r, tb, lines[i], k);
 	text_table_end(tb);
 }
 
 void latency_notes(const struct report *r, const struct analysis_point *point)
 {
-	if (lacks_little(r, point))
-		note(r, NOTE_PLAIN,
+	size_t n;
+	_cleanup_free_ const struct analysis_line **lines = shown_lines(r, point, &n);
+
+	if (lacks_little(lines, n))
+		note(r, NOTE_DETAIL,
 		     "The mean by Little's law is not told where it is more than 10 %% away from "
 		     "the timed mean: it takes how many requests are "
 		     "under way, which is read at the two ends of each experiment only. More "
 		     "experiments give more readings.");
-	if (lacks_tail(r, point))
-		note(r, NOTE_PLAIN,
+	if (lacks_tail(lines, n))
+		note(r, NOTE_DETAIL,
 		     "A percentile is told where some intervals of each speedup lie beyond it: for "
 		     "p99.9 that takes thousands. Fewer speedups "
 		     "(--speedups 0,50) or a longer run give more of each.");

@@ -13,8 +13,9 @@
 #define DEFAULT_TABLE_WIDTH 200
 #define MIN_WIDTH 40
 #define MAX_WIDTH 1000
-#define DEFAULT_TOP 15
-#define DEFAULT_CURVES 3
+#define DEFAULT_TOP 10
+#define DEFAULT_CURVES 1
+#define VERBOSE_CURVES 3
 
 static struct report make_report(FILE *out, const struct profile *p, const struct analysis *a,
 				 const struct report_options *o, const struct report_hints *h)
@@ -32,8 +33,13 @@ static struct report make_report(FILE *out, const struct profile *p, const struc
 	r = report_text(out, p, a, h, width, DEFAULT_TABLE_WIDTH);
 	r.color = o->color;
 	r.inlined = o->inlined;
-	r.top = o->top ? o->top : DEFAULT_TOP;
-	r.curves = o->curves == (size_t)-1 ? 0 : o->curves ? o->curves : DEFAULT_CURVES;
+	r.verbose = o->verbose;
+	r.all = o->all;
+	r.top = o->all ? SIZE_MAX : o->top ? o->top : DEFAULT_TOP;
+	r.curves = o->curves == (size_t)-1 ? 0
+		   : o->curves		   ? o->curves
+		   : o->verbose		   ? VERBOSE_CURVES
+					   : DEFAULT_CURVES;
 	return r;
 }
 
@@ -105,9 +111,6 @@ static void print_point(const struct report *r, const struct analysis_point *poi
 		latency_print_lines(r, point);
 		latency_notes(r, point);
 	}
-	if (point->n_lines > r->top)
-		(void)fprintf(r->out, "(%zu more lines: --top %zu)\n", point->n_lines - r->top,
-			      point->n_lines);
 	if (r->inlined)
 		inlined_print(r, point);
 	curves_print(r, point);
@@ -150,9 +153,9 @@ void report_print(FILE *out, const struct profile *p, const struct analysis *a,
 	if (report_is_empty(a)) {
 		heading(&r, "The profile is empty.");
 		empty_notes(&r);
+		print_counters(&r);
 		if (p->n_experiments)
 			footer_print(&r);
-		print_counters(&r);
 		return;
 	}
 	print_head(&r);
@@ -161,6 +164,6 @@ void report_print(FILE *out, const struct profile *p, const struct analysis *a,
 			print_point(&r, &a->points[i]);
 	silent_notes(&r);
 	intervals_missing(&r);
-	footer_print(&r);
 	print_counters(&r);
+	footer_print(&r);
 }

@@ -10,9 +10,11 @@
 struct report_options {
 	bool color;
 	bool inlined;  /* show into what lines were inlined */
+	bool verbose;  /* how it was measured as well: the books, and all notes */
+	bool all;      /* a row for each line, however little is known of it */
 	int width;     /* columns; 0: 100 */
-	size_t top;    /* lines per point; 0: 15 */
-	size_t curves; /* text curves for the top lines; (size_t)-1: none, 0: 3 */
+	size_t top;    /* lines per point; 0: 10 */
+	size_t curves; /* text curves for the top lines; (size_t)-1: none, 0: 1, verbose 3 */
 };
 
 /* What the run knows about itself that a profile may not say; all optional. For the explanation of
@@ -27,6 +29,7 @@ struct report_hints {
 	bool by_function;	   /* functions were tried, not lines */
 	uint64_t samples_in_scope, samples_out_of_scope, samples_without_line;
 	double run_s;
+	const char *profile;	      /* the file that it is all from, or NULL */
 	const char *program;	      /* what a wrapper started, in words, or NULL */
 	const char *stripped;	      /* files that have no names for some functions, or NULL */
 	const char *const *proposals; /* options that name a point, of a run without one */
@@ -37,8 +40,8 @@ struct report_hints {
 		*kernel_counters; /* several lines: non-zero outcome counters in words, or NULL */
 };
 
-/* Prints one table per progress point, curves, the fidelity footer; for an empty profile, why it is
- * empty. */
+/* Prints per progress point the answer and a table, then how far it can be trusted and what to do
+ * next; for an empty profile, why it is empty. */
 void report_print(FILE *out, const struct profile *p, const struct analysis *a,
 		  const struct report_options *o, const struct report_hints *h);
 

@@ -3,6 +3,7 @@
 #include "report/text.h"
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/waits.h"
 
 #include <libsmartcols/libsmartcols.h>
@@ -15,8 +16,6 @@
  * can be off by its method. */
 #define CONTRADICTION 0.1
 #define ENOUGH 5 /* experiments, to say something of a line */
-/* Beside lines that were tried, others have a row if their slope is no less than this. */
-#define LEAST_SLOPE 0.005
 
 enum column {
 	LINE,
@@ -69,23 +68,16 @@ static const char *small_verdict(const struct analysis_line *line)
 struct words text_verdict(const struct analysis_line *line, bool spins)
 {
 	const char *small = small_verdict(line);
-	double s = line->missing_s;
 	struct words w;
 
 	if (small || !line->experiments)
 		return text_words("%s%s", small ? small : "not tried", small ? " (small)" : "");
 	if (line->undecided != UNDECIDED_OPEN)
 		w = text_words("%s", undecided_words[line->undecided].verdict);
-	else if (line->verdict != VERDICT_UNDECIDED || !(s > 0))
+	else if (line->verdict != VERDICT_UNDECIDED || !(line->missing_s > 0))
 		w = text_words("%s", verdict_names[line->verdict]);
-	else if (s > 86400)
-		w = text_words("undecided (days)");
-	else if (s > 7200)
-		w = text_words("undecided (%.0f h)", ceil(s / 3600));
-	else if (s > 120)
-		w = text_words("undecided (%.0f min)", ceil(s / 60));
 	else
-		w = text_words("undecided (%.0f s)", ceil(s));
+		w = text_words("undecided (%s)", text_time_left(line->missing_s).text);
 	/* The star is a mark that the footer explains. */
 	return text_words("%s%s%s", w.text, spins ? " (spins)" : "",
 			  line->foreign > ANALYSIS_FOREIGN_FLAG ? " *" : "");
@@ -118,15 +110,62 @@ static void add_line(const struct report *r, struct libscols_table *tb,
 					   verdict_colors[line->verdict]);
 }
 
-static bool has_row(const struct analysis_point *point, const struct analysis_line *line)
+static bool says_something(const struct analysis_line *line)
 {
-	return line->experiments || line->slope.effect >= LEAST_SLOPE ||
-	       analysis_slopes_only(point);
+	return line->experiments >= ENOUGH || line->slope.low > 0;
+}
+
+const struct analysis_line **shown_lines(const struct report *r, const struct analysis_point *point,
+					 size_t *ret_n)
+{
+	const struct analysis_line **ret = xcalloc(point->n_lines + 1, sizeof(*ret));
+	bool every = true;
+
+	for (size_t i = 0; i < point->n_lines && !r->all; i++)
+		every = every && !says_something(&point->lines[i]);
+	*ret_n = 0;
+	for (size_t i = 0; i < point->n_lines && *ret_n < r->top; i++)
+		if (every || says_something(&point->lines[i]))
+			ret[(*ret_n)++] = &point->lines[i];
+	return ret;
+}
+
+/* The most that making the line faster may be worth, as far as that is known: the upper end of its
+ * slope, else of its effects, else what an ordinary profiler would say. */
+static double most_of(const struct analysis_line *line)
+{
+	double most = isfinite(line->slope.high) ? line->slope.high : line->slope.effect;
+
+	for (size_t k = 0; !isfinite(line->slope.high) && k < ANALYSIS_CURVE_POINTS; k++)
+		most = fmax(most, analysis_shown(line, k).high); /* a NaN loses against a number */
+	return isnan(most) ? line->share : most;
+}
+
+/* One line on all lines that are not among the @n that are shown. */
+static void print_rest(const struct report *r, const struct analysis_point *point,
+		       const struct analysis_line *const *shown, size_t n)
+{
+	size_t rest = point->n_lines - n, next = 0;
+	struct words words = {""};
+	double most = NAN;
+
+	for (size_t i = 0; i < point->n_lines; i++)
+		if (next < n && shown[next] == &point->lines[i])
+			next++;
+		else
+			most = fmax(most, most_of(&point->lines[i]));
+	if (isfinite(most))
+		words = text_words(": none above %.1f %%", fmax(100 * most, 0));
+	if (rest)
+		paragraph(r, 0, "%zu further place%s%s (--all shows %s).", rest,
+			  rest == 1 ? "" : "s", words.text, rest == 1 ? "it" : "them");
 }
 
 void table_print(const struct report *r, const struct analysis_point *point)
 {
 	struct libscols_table *tb = text_table(r);
+	size_t n;
+	_cleanup_free_ const struct analysis_line **lines = shown_lines(r, point, &n);
 
 	(void)scols_table_enable_colors(tb, r->color);
 	for (size_t i = 0; i < columns_of(point); i++) {
@@ -136,19 +175,20 @@ void table_print(const struct report *r, const struct analysis_point *point)
 			flags |= SCOLS_FL_HIDDEN;
 		text_column(tb, columns[i].title, columns[i].width_hint, flags);
 	}
-	for (size_t i = 0; i < point->n_lines && i < r->top; i++)
-		if (has_row(point, &point->lines[i]))
-			add_line(r, tb, point, &point->lines[i]);
+	for (size_t i = 0; i < n; i++)
+		add_line(r, tb, point, lines[i]);
 	text_table_end(tb);
+	print_rest(r, point, lines, n);
 }
 
 /* Which lines run in some phases of the program only. */
-static void note_phases(const struct report *r, const struct analysis_point *point)
+static void note_phases(const struct report *r, const struct analysis_point *point,
+			const struct analysis_line *const *lines, size_t n)
 {
 	size_t told = 0;
 
-	for (size_t i = 0; i < point->n_lines && i < r->top; i++) {
-		const struct analysis_line *line = &point->lines[i];
+	for (size_t i = 0; i < n; i++) {
+		const struct analysis_line *line = lines[i];
 		double share = line->allow.presence.share;
 		_cleanup_free_ char *name = text_line_name(r, line->selected, (size_t)r->width / 2);
 
@@ -156,29 +196,30 @@ static void note_phases(const struct report *r, const struct analysis_point *poi
 			continue;
 		told++;
 		if (share < 1)
-			note(r, NOTE_PLAIN,
+			note(r, NOTE_DETAIL,
 			     "%s runs during %.*f %% of the time: its effects are those on the "
 			     "whole run.",
 			     name, share < 0.1 ? 1 : 0, 100 * share);
 		else
-			note(r, NOTE_PLAIN,
+			note(r, NOTE_DETAIL,
 			     "%s ran %.1f times as much in the whole run as in its experiments: "
 			     "its effects are those on the whole run.",
 			     name, share);
 	}
 	if (told && point->intervals)
-		note(r, NOTE_PLAIN,
+		note(r, NOTE_DETAIL,
 		     "Percentiles are not told of %s: those of the whole run do not follow from "
 		     "those of a part of it.",
 		     told > 1 ? "these lines" : "that line");
 }
 
-static void note_slopes(const struct report *r, const struct analysis_point *point)
+static void note_slopes(const struct report *r, const struct analysis_point *point,
+			const struct analysis_line *const *lines, size_t n)
 {
 	bool small = false;
 
-	for (size_t i = 0; i < point->n_lines && i < r->top; i++) {
-		const struct analysis_line *line = &point->lines[i];
+	for (size_t i = 0; i < n; i++) {
+		const struct analysis_line *line = lines[i];
 		const struct analysis_curve *c = &line->curve;
 		_cleanup_free_ char *name = text_line_name(r, line->selected, (size_t)r->width / 2);
 		/* Before a knee that is below the speedups that were tried it may be as steep as
@@ -186,7 +227,7 @@ static void note_slopes(const struct report *r, const struct analysis_point *poi
 		double less = isnan(c->knee) ? line->slope.low - c->slope.high : -INFINITY,
 		       apart = fmax(less, c->slope.low - line->slope.high);
 
-		small |= has_row(point, line) && small_verdict(line);
+		small |= small_verdict(line) != NULL;
 		if (isfinite(apart) && apart > CONTRADICTION)
 			note(r, NOTE_WARNING,
 			     "%s: its slope is %.1f %%, but experiments say %.1f %%. Threads that "
@@ -201,38 +242,42 @@ static void note_slopes(const struct report *r, const struct analysis_point *poi
 }
 
 /* Explains rows that are waits, each kind of explanation once. */
-static void note_waits(const struct report *r, const struct analysis_point *point)
+static void note_waits(const struct report *r, const struct analysis_line *const *lines, size_t n)
 {
 	unsigned int outside = WAIT_NONE;
 	bool cpu = false;
 
-	for (size_t i = 0; i < point->n_lines && i < r->top; i++) {
-		if (point->lines[i].wait == WAIT_CPU)
+	for (size_t i = 0; i < n; i++) {
+		if (lines[i]->wait == WAIT_CPU)
 			cpu = true;
-		else if (point->lines[i].wait && !outside)
-			outside = point->lines[i].wait;
+		else if (lines[i]->wait && !outside)
+			outside = lines[i]->wait;
 	}
 	if (outside)
 		note(r, NOTE_PLAIN,
-		     "[%s] and the like: threads wait there for something outside of the program. "
-		     "The effect is that of shorter waits, and the share "
-		     "is of the run's time. Of a wait for the next request it says only what "
-		     "requests that came sooner would be worth. Waits that "
-		     "another thread of the program ends have no row: look at the lines of that "
-		     "thread.",
-		     wait_name(outside));
+		     "[%s] and the like: threads wait there for something outside of the program; "
+		     "the share is of the run's time.%s",
+		     wait_name(outside),
+		     r->verbose ? " The effect is that of shorter waits. Of a wait for the next "
+				  "request it says only what requests that came sooner would be "
+				  "worth. Waits that another thread of the program ends have no "
+				  "row: look at the lines of that thread."
+				: "");
 	if (cpu)
 		note(r, NOTE_PLAIN,
-		     "[cpu]: threads are ready to run and wait for a CPU. The effect at 100 %% is "
-		     "that of a CPU for each of them, and the share "
-		     "is of the run's time.");
+		     "[cpu]: threads are ready to run and wait for a CPU; the share is of the "
+		     "run's time.%s",
+		     r->verbose ? " The effect at 100 % is that of a CPU for each of them." : "");
 }
 
 void table_notes(const struct report *r, const struct analysis_point *point)
 {
-	note_slopes(r, point);
-	note_waits(r, point);
-	note_phases(r, point);
+	size_t n;
+	_cleanup_free_ const struct analysis_line **lines = shown_lines(r, point, &n);
+
+	note_slopes(r, point, lines, n);
+	note_waits(r, lines, n);
+	note_phases(r, point, lines, n);
 	if (point->speed.spins)
 		note(r, NOTE_WARNING,
 		     "threads spin here; effects may read low. What a visit executes follows the "

@@ -94,6 +94,8 @@ struct report report_make(FILE *out, const struct profile *p, const struct analy
 			       .a = a,
 			       .h = h ? h : &no_hints,
 			       .utf8 = true,
+			       .verbose = true,
+			       .all = true,
 			       .top = SIZE_MAX,
 			       .directory = a ? common_directory(a) : (struct directory){0}};
 }
@@ -104,6 +106,7 @@ struct report report_text(FILE *out, const struct profile *p, const struct analy
 	struct report r = report_make(out, p, a, h, NULL);
 
 	r.utf8 = utf8_locale();
+	r.verbose = r.all = false;
 	r.width = width > 0 ? width : DEFAULT_WIDTH;
 	r.table_width = width > 0 ? width : table_width;
 	return r;
@@ -198,6 +201,14 @@ struct words text_duration(double ns)
 	if (fabs(ns) >= 1e3)
 		return text_words("%.0f us", ns / 1e3);
 	return text_words("%.0f ns", ns);
+}
+
+struct words text_time_left(double s)
+{
+	return s > 86400  ? text_words("days")
+	       : s > 7200 ? text_words("%.0f h", ceil(s / 3600))
+	       : s > 120  ? text_words("%.0f min", ceil(s / 60))
+			  : text_words("%.0f s", ceil(s));
 }
 
 struct words text_time(uint64_t at_s)
@@ -312,6 +323,7 @@ void paragraph(const struct report *r, int indent, const char *fmt, ...)
 }
 
 const char *const note_kind_names[] = {[NOTE_PLAIN] = "note",
+				       [NOTE_DETAIL] = "note",
 				       [NOTE_WARNING] = "warning",
 				       [NOTE_REASON] = "reason",
 				       [NOTE_COMMAND] = "command"};
@@ -319,12 +331,15 @@ const char *const note_kind_names[] = {[NOTE_PLAIN] = "note",
 void note(const struct report *r, enum note_kind kind, const char *fmt, ...)
 {
 	static const char *const before[] = {[NOTE_PLAIN] = "",
+					     [NOTE_DETAIL] = "",
 					     [NOTE_WARNING] = "Warning: ",
 					     [NOTE_REASON] = "- ",
 					     [NOTE_COMMAND] = ""};
 	_cleanup_free_ char *s = NULL;
 	va_list ap;
 
+	if (kind == NOTE_DETAIL && !r->verbose)
+		return;
 	va_start(ap, fmt);
 	s = format(r, fmt, ap);
 	va_end(ap);

@@ -15,6 +15,7 @@ struct libscols_table;
 /* What is to be said beside the numbers, in the same words in text, JSON and HTML. */
 enum note_kind {
 	NOTE_PLAIN,
+	NOTE_DETAIL,  /* how it was measured: in text only where r->verbose asks for it */
 	NOTE_WARNING, /* the numbers may be wrong */
 	NOTE_REASON,  /* why there are none */
 	NOTE_COMMAND, /* words and a command, to be copied: one line, however long */
@@ -43,6 +44,7 @@ struct report {
 	const struct analysis *a;
 	const struct report_hints *h; /* never NULL */
 	bool utf8, color, inlined;
+	bool verbose, all; /* as of struct report_options; both but in text */
 	int width, table_width;
 	size_t top, curves;
 	struct directory directory; /* that the names of all lines begin with */
@@ -88,6 +90,8 @@ struct words text_verdict(const struct analysis_line *line, bool spins);
 char *text_verdict_long(const struct analysis_line *line);
 /* "15.0 s", "12.0 ms", "18 us", "7 ns". */
 struct words text_duration(double ns);
+/* How much longer to run: "13 s", "5 min", "3 h", "days". */
+struct words text_time_left(double s);
 /* "2026-11-30 12:17", in UTC; "" if it is no time. */
 struct words text_time(uint64_t at_s);
 
@@ -114,12 +118,17 @@ void text_table_end(struct libscols_table *t);
 /* A note, without its "Warning: " or "- ". */
 void note(const struct report *r, enum note_kind kind, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
-extern const char *const note_kind_names[]; /* "note", "warning", "reason", "command" */
+extern const char *const note_kind_names[]; /* "note" of two, "warning", "reason", "command" */
 void notes_free(struct notes *n);	    /* frees the contents, not @n */
 
 /* The command that makes more of a program that was too short, if there is one. */
 void note_again(const struct report *r);
 
+/* The lines of a point that have a row, in their order (the caller frees): all of them if r->all,
+ * else r->top at most of those that experiments or a slope say something of, if there are any. */
+const struct analysis_line **shown_lines(const struct report *r, const struct analysis_point *point,
+					 size_t *ret_n);
+/* The rows, and one line on all that have none. */
 void table_print(const struct report *r, const struct analysis_point *point);
 /* What the table's verdicts need to be understood: phases, threads that spin. */
 void table_notes(const struct report *r, const struct analysis_point *point);
@@ -150,8 +159,10 @@ extern const char *const class_titles[PROFILE_CLASSES];
 const struct analysis_line **class_lines(const struct analysis_point *point, size_t *ret_n);
 struct words class_length(const struct analysis_point *point, size_t class); /* on average */
 void classes_print(const struct report *r, const struct analysis_point *point);
-/* The books of all experiments, and notes on the whole run. */
+/* How far the report can be trusted, if r->verbose with the books of all experiments; notes on the
+ * whole run; and what to do next. */
 void footer_print(const struct report *r);
+void next_print(const struct report *r);
 void footer_notes(const struct report *r);
 /* Does a row of any point have this verdict, for this reason? */
 bool any_verdict(const struct analysis *a, enum verdict v, enum undecided why);
@@ -165,6 +176,8 @@ void empty_notes(const struct report *r);
 const char *point_kind_name(enum profile_point_kind kind); /* "throughput", "latency" */
 /* What effects are effects on: "mean latency" or "time per visit". */
 const char *what_shrinks(const struct analysis_point *point);
+/* Is what the line's slope says worth a sentence? */
+bool slope_is_told(const struct analysis_line *line);
 /* What a point's lines say, in sentences; "" where nothing was tried. The caller's. */
 char *answer(const struct report *r, const struct analysis_point *point);
 

@@ -35,7 +35,7 @@ static void note_held(const struct report *r)
 		for (size_t j = 0; r->a->points[i].visits && j < r->a->points[i].n_lines; j++)
 			most = fmax(most, r->a->points[i].lines[j].held);
 	if (most > 0)
-		note(r, NOTE_PLAIN,
+		note(r, NOTE_DETAIL,
 		     "Threads that should have slept were held for up to %.0f %% of the time in a "
 		     "line's experiments.",
 		     100 * most);
@@ -89,21 +89,21 @@ void note_again(const struct report *r)
 void verdict_notes(const struct report *r)
 {
 	if (any_verdict(r->a, VERDICT_HURTS, UNDECIDED_OPEN))
-		note(r, NOTE_PLAIN,
+		note(r, NOTE_DETAIL,
 		     "A negative effect means contention: if the line gets faster, threads meet "
 		     "more often where they get in each other's way (a "
 		     "lock, a cache line, a queue). Look there before you make it faster.");
 	for (enum undecided why = UNDECIDED_OPEN + 1; why < N_UNDECIDED; why++)
 		if (any_verdict(r->a, VERDICT_UNDECIDED, why))
-			note(r, NOTE_PLAIN, "%c%s: %s. %s",
+			note(r, NOTE_PLAIN, "%c%s: %s.%s%s",
 			     toupper(undecided_words[why].verdict[0]),
 			     undecided_words[why].verdict + 1, undecided_words[why].why,
-			     undecided_words[why].more);
+			     r->verbose ? " " : "", r->verbose ? undecided_words[why].more : "");
 	if (any_verdict(r->a, VERDICT_UNDECIDED, UNDECIDED_ABSENT))
 		note_busiest(r);
 	note_held(r);
 	if (any_verdict(r->a, VERDICT_UNDECIDED, UNDECIDED_OPEN)) {
-		note(r, NOTE_PLAIN,
+		note(r, NOTE_DETAIL,
 		     "Undecided: the intervals are still too wide, in parentheses about how much "
 		     "longer to run. Further runs into the same file add "
 		     "up.");

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "base/shell.h"
 #include "base/waits.h"
 #include "code/map.h"
 #include "experiment/runner.h"
@@ -23,22 +24,6 @@
 #define SHORT_RUN_NS (10 * NSEC_PER_SEC)
 #define MOST_PROPOSALS 18
 #define MOST_STRIPPED 4 /* files that are named */
-
-/* As a shell reads it. */
-static void put_word(FILE *f, const char *word)
-{
-	static const char plain[] =
-		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=%@:,./";
-
-	if (*word && word[strspn(word, plain)] == '\0') {
-		(void)fprintf(f, " %s", word);
-		return;
-	}
-	(void)fputs(" '", f);
-	for (; *word; word++)
-		(void)fputs(*word == '\'' ? "'\\''" : (char[]){*word, '\0'}, f);
-	(void)fputc('\'', f);
-}
 
 /* Of a program that ended by itself too soon for a verdict: the command that starts it as often as
  * it takes; else NULL. The caller's. */
@@ -57,7 +42,7 @@ static char *command_again(const struct run *r)
 	if (!(o->until_ci > 0))
 		(void)fputs(" --until-ci 5", f);
 	for (size_t i = 1; o->words[i]; i++)
-		put_word(f, o->words[i]);
+		shell_put(f, o->words[i]);
 	xclose_memstream(f);
 	return text;
 }
@@ -169,7 +154,7 @@ static struct proposals propose(const struct run *r)
 		FILE *f = xopen_memstream(&p.all[p.n], &size);
 
 		(void)fputs("-p", f);
-		put_word(f, all[i].point);
+		shell_put(f, all[i].point);
 		(void)fprintf(f, "   (%.0f a second)", all[i].per_s);
 		xclose_memstream(f);
 		p.n++;
@@ -209,6 +194,7 @@ int run_print_report(struct run *r)
 		.proposals = (const char *const *)proposed.all,
 		.n_proposals = proposed.n,
 		.again = again,
+		.profile = r->options.output,
 		.program = program,
 		.stripped = stripped,
 		.kernel_counters = counters[0] ? counters : NULL,
