@@ -199,7 +199,7 @@ facts "$victim" >before
 beside() { # SECONDS COMMAND ARGUMENT...
 	rm -f -- "$profile"
 	timeout -k 5 "$limit" "$COZBPF" "$2" -q -o "$profile" -p "${point-progress}" -d "$1" --experiment 300 --fixed-line "$line" --speedups 50 \
-		--zero-share 45 --report report "${@:3}" >out 2>complaint </dev/null
+		--zero-share 45 --width 400 --report report "${@:3}" >out 2>complaint </dev/null
 }
 slept() { # SECONDS COMMAND ARGUMENT...
 	beside "$@" && why='' || why=" status $?;"

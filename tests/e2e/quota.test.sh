@@ -58,7 +58,7 @@ told='a quota of [0-9.]+ CPUs: no effects are told'
 
 # In $tmp/report what is told of the profile, in columns wide enough.
 row() {
-	COLUMNS=200 "$COZBPF" report "$profile" >"$tmp/report" 2>>"$tmp/err"
+	"$COZBPF" report --width 200 "$profile" >"$tmp/report" 2>>"$tmp/err"
 	grep -E "^${line}" "$tmp/report" | head -n 1
 }
 

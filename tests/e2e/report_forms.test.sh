@@ -45,6 +45,23 @@ refused 'two forms at once' '--json and --csv: choose one' --json --csv
 cmp -s "$tmp/full.html" "$tmp/files/page.html" || why+=' not the second one;'
 verdict 'an older report is replaced' "$why" "$tmp/complaint"
 
+# No line is longer than was asked for, nor than 100 columns where nothing is known of the terminal.
+wide() { # COLUMNS COMMAND...
+	local most=$1 longest
+	shift
+	longest=$(LC_ALL=C.UTF-8 "$@" 2>&1 | LC_ALL=C.UTF-8 wc -L)
+	[ "$longest" -gt 0 ] && [ "$longest" -le "$most" ] || printf ' %s columns for %s: %s;' "$longest" "$most" "${*##*/}"
+}
+why=''
+for sample in "$SRC"/tests/data/*.jsonl "$SRC"/tests/data/*.coz "$tmp/barrier.jsonl" "$tmp/pipeline.jsonl"; do
+	for options in '' '--verbose --all --inline'; do
+		# shellcheck disable=SC2086 # several options
+		why+=$(wide 80 "$COZBPF" report $options --width 80 "$sample")$(wide 100 "$COZBPF" report $options "$sample")
+	done
+done
+why+=$(wide 80 "$COZBPF" diff --width 80 "$tmp/barrier.jsonl" "$tmp/barrier.jsonl")$(wide 100 "$COZBPF" diff "$SRC/tests/data/exact.jsonl" "$SRC/tests/data/noisy.jsonl")
+verdict 'no line is too long' "$why"
+
 # Other tools' formats. Coz's is read back by the report, which has the same effects then.
 export_to() { # FORM
 	"$COZBPF" export --to "$1" -o "$tmp/exported.$1" "$SRC/tests/data/exact.jsonl" >"$tmp/out" 2>"$tmp/complaint"

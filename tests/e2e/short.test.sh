@@ -62,8 +62,8 @@ none_left || why+=' something is left;'
 verdict 'so many runs, or so long' "$why" err out
 
 why=
-"$COZBPF" run --keep-root -q -o hint.jsonl -p progress -- "${busy[@]}" --seconds 0.6 >out 2>err </dev/null
-grep -q 'As often as it takes: cozbpf run --repeat auto --until-ci 5 --keep-root -q -o hint.jsonl -p progress -- ' err || why+=' not said;'
+"$COZBPF" run --keep-root -q --width 400 -o hint.jsonl -p progress -- "${busy[@]}" --seconds 0.6 >out 2>err </dev/null
+grep -q 'As often as it takes: cozbpf run --repeat auto --until-ci 5 --keep-root -q --width 400 -o hint.jsonl -p progress -- ' err || why+=' not said;'
 for bad in '--repeat auto' '--repeat 0' '--repeat 2 -n 2'; do
 	# shellcheck disable=SC2086 # words
 	! "$COZBPF" run $bad -- true 2>>err || why+=" $bad is accepted;"

@@ -100,7 +100,7 @@ beside_experiments() {
 	mapfile -t command < <(handover 1 8)
 	profiled -p progress -- "${command[@]}" || why+=" status $?;"
 	judge 'a > 0.1 and 1.2 < a / b < 1.9' 1
-	"$COZBPF" report "$profile" >text 2>complaint || why+=' no text;'
+	"$COZBPF" report --width 200 "$profile" >text 2>complaint || why+=' no text;'
 	grep -qE '^line +function +share +slope +25 %.*verdict +exp\.$' text || why+=' other columns;'
 }
 tried beside_experiments

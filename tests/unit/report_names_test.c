@@ -11,8 +11,8 @@
 
 #define MS 1000000ull
 
-/* Into a file or a pipe a row is one line, and its words are whole. */
-static void rows_are_whole_without_a_terminal(void **state)
+/* Into a file or a pipe as well a row is one line that fits in: names are cut out of their middle. */
+static void rows_fit_without_a_terminal(void **state)
 {
 	static const char name[] =
 		"/src/some/directory/encoder_implementation_with_a_long_name.cc:1000";
@@ -31,6 +31,13 @@ static void rows_are_whole_without_a_terminal(void **state)
 		x->x.foreign = 0.5;
 	}
 	text = print(&p, NULL, NULL);
+	says(text, "\nsome");
+	says(text, ".cc:1000  void");
+	says(text, "...");
+	for (const char *at = text; *at; at += strcspn(at, "\n") + 1)
+		assert_in_range(strcspn(at, "\n"), 0, 100);
+	free(text);
+	text = print(&p, &(struct report_options){.width = 300}, NULL);
 	says(text, "\nsome/directory/encoder_implementation_with_a_long_name.cc:1000  void "
 		   "example::encoder<std::vector<int>>::encode(unsigned long)  ");
 	free(text);
@@ -110,7 +117,9 @@ static void long_names_keep_their_line(void **state)
 	(void)sample_visits(&p, name, 0, 1000 * MS, 100);
 	(void)sample_visits(&p, "/y.c:1", 0.5, 1000 * MS, 100);
 	text = print(&p, &(struct report_options){.width = 90}, NULL);
-	says(text, "...ddddddddddddddddddd/x.c:777");
+	says(text, "\ndddd");
+	says(text, "dddd...dddd");
+	says(text, "dddd/x.c:777  ");
 	free(text);
 	profile_free(&p);
 }
@@ -118,7 +127,7 @@ static void long_names_keep_their_line(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rows_are_whole_without_a_terminal),
+		cmocka_unit_test(rows_fit_without_a_terminal),
 		cmocka_unit_test(json_cannot_steer_the_terminal),
 		cmocka_unit_test(names_cannot_steer_the_terminal),
 		cmocka_unit_test(long_names_keep_their_line),

@@ -236,11 +236,8 @@ static void what_to_do_next(void **state)
 	assert_non_null(p.addresses);
 	p.n_addresses = 1;
 	next_is(&p, &h,
-		"Next: cozbpf annotate sure.c:1 'my profile' shows what its instructions may wait "
-		"for.\n");
-	next_is(&p, NULL,
-		"Next: cozbpf annotate sure.c:1 PROFILE shows what its instructions may wait "
-		"for.\n");
+		"Next: see its instructions: cozbpf annotate sure.c:1 'my profile'\n");
+	next_is(&p, NULL, "Next: see its instructions: cozbpf annotate sure.c:1 PROFILE\n");
 	profile_free(&p);
 	try_line(&p, "/a/queue.c:9 [disk]", 0.5);
 	next_is(&p, &h, "Next: fewer or shorter waits at queue.c:9 [disk].\n");

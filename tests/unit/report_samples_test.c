@@ -37,7 +37,7 @@ static void sample_files(void **state)
 			skip();
 		text = print(&p, NULL, NULL);
 		row_is(text, "hot.c:10 ",
-		       i ? "hot.c:10 - 50.0 % 12.5 +-0.0 25.0 +-0.0 30.0 +-0.0 30.0 +-0.0 helps 10"
+		       i ? "hot.c:10 50.0 % 12.5 +-0.0 25.0 +-0.0 30.0 +-0.0 30.0 +-0.0 helps 10"
 			 : "hot.c:10 encode 50.0 % 12.5 +-0.9 25.0 +-1.3 30.0 +-1.4 30.0 +-1.4 "
 			   "helps 10");
 		says(text, "hurts");

@@ -50,11 +50,11 @@ static void slopes_are_rows(void **state)
 	(void)state;
 	fill(&p);
 	text = print(&p, &(struct report_options){.width = 1000, .all = true}, NULL);
-	row_is(text, "line ", "line function share slope 25 % 50 % 75 % 100 % verdict exp.");
+	row_is(text, "line ", "line share slope 25 % 50 % 75 % 100 % verdict exp.");
 	row_is(text, "hot.c:10 ",
-	       "hot.c:10 - - 50.0 +-2.2 12.5 +-0.0 25.0 +-0.0 37.5 +-0.0 50.0 +-0.0 helps 20");
-	row_is(text, "next.c:40 ", "next.c:40 - - 20.0 +-1.1 - - - - helps (small) 0");
-	row_is(text, "cold.c:70 ", "cold.c:70 - - 0.5 +-0.8 - - - - no effect (small) 0");
+	       "hot.c:10 - 50.0 +-2.2 12.5 +-0.0 25.0 +-0.0 37.5 +-0.0 50.0 +-0.0 helps 20");
+	row_is(text, "next.c:40 ", "next.c:40 - 20.0 +-1.1 - - - - helps (small) 0");
+	row_is(text, "cold.c:70 ", "cold.c:70 - 0.5 +-0.8 - - - - no effect (small) 0");
 	/* What experiments have decided by them, else by slope. */
 	assert_true(strstr(text, "\nhot.c:10 ") < strstr(text, "\nodd.c:50 "));
 	assert_true(strstr(text, "\nspin.c:60 ") < strstr(text, "\nodd.c:50 "));

@@ -284,7 +284,7 @@ static void effects_of_small_speedups_are_told(void **state)
 					    (uint64_t)(1000 + 8 * s + i % 2) * MS, 100);
 		}
 	text = print(&p, NULL, NULL);
-	row_is(text, "hot.c:10 ", "hot.c:10 - - - - - - helps 30");
+	row_is(text, "hot.c:10 ", "hot.c:10 - - - - - helps 30");
 	says(text, "A 5 % faster hot.c:10 takes 4.0 % [");
 	says(text, "A 5 % faster lock.c:20 adds 4.0 % [");
 	says_not(text, "sure to gain");
@@ -468,7 +468,7 @@ static void plots_have_their_marks_in_place(void **state)
 
 	(void)state;
 	fill(&p);
-	text = print(&p, &(struct report_options){.width = 59}, NULL);
+	text = print(&p, &(struct report_options){.width = 60}, NULL);
 	/* 41 columns for 0..100 %: a mark every 10, the top row at 50 %. */
 	says(text, "\n   50 %                                         o\n");
 	says(text, "\n    0 % o----------------------------------------\n"

@@ -19,7 +19,7 @@ extern const struct option_row cmd_option_db[], cmd_option_times[], cmd_option_c
 void cmd_left_out(const char *text, void *arg);
 
 /* `cozbpf diff --db`; @words: what is before and after. The exit status. */
-int cmd_diff_samples(const char *path, enum shares_by by, bool json, char **words);
+int cmd_diff_samples(const char *path, enum shares_by by, bool json, int width, char **words);
 
 /* Adds the experiments of one build to @ret: the one whose id begins with @build, or (NULL) the one
  * that ran last; then it is said that there are others.

@@ -13,6 +13,7 @@
 #include "report/report.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -24,6 +25,7 @@ struct diff_command {
 	char *changed; /* owned; NULL: not said */
 	double speedup;
 	double fail_if; /* percent */
+	uint64_t width;
 };
 
 static int set_changed(void *target, const struct option_row *row, const char *value,
@@ -59,6 +61,8 @@ static const struct option_row rows[] = {
 	 option_set_word, offsetof(struct diff_command, database)},
 	{"by", 0, "WHAT", "with --db: image, function, line, process, cgroup, host\n(function)",
 	 option_choice, offsetof(struct diff_command, by), .choices = shares_by_names},
+	{"width", 0, "N", "columns to use (the terminal's, else 100)", option_set_whole,
+	 offsetof(struct diff_command, width), .min = 1, .max = INT_MAX},
 	{"json", 0, NULL, "for other programs", option_flag, offsetof(struct diff_command, json)},
 	{"help", 'h', NULL, "this text", option_flag, offsetof(struct diff_command, help)},
 	{NULL},
@@ -94,7 +98,7 @@ static int tell(const struct diff_command *c, struct diff *d)
 	if (c->json)
 		diff_json(stdout, d);
 	else
-		diff_print(stdout, d, terminal_width(STDOUT_FILENO));
+		diff_print(stdout, d, (int)c->width);
 	if (c->html && replace_file(&f, write_html, d, &e) < 0)
 		return log_error("diff: %s", e.text);
 	if (fflush(stdout) || ferror(stdout))
@@ -150,6 +154,8 @@ int cmd_diff(int argc, char **argv)
 	if (c.database && (c.html || c.changed || c.fail_if < 1e9))
 		return log_error("diff: --html, --changed and --fail-if are of profiles; with --db "
 				 "there is --json");
-	return c.database ? cmd_diff_samples(c.database, c.by, c.json, argv + first)
+	if (!c.width)
+		c.width = (uint64_t)terminal_width(STDOUT_FILENO);
+	return c.database ? cmd_diff_samples(c.database, c.by, c.json, (int)c.width, argv + first)
 			  : compare_files(&c, argv + first);
 }

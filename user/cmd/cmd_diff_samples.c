@@ -7,12 +7,10 @@
 #include "base/log.h"
 #include "decoder/decoder.h"
 #include "options/quantities.h"
-#include "options/run_options.h"
 #include "report/shares.h"
 
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #define BUILD "build:"
 #define ROWS 30
@@ -30,11 +28,11 @@ static int choose(const char *word, enum shares_by by, struct shares_choice *ret
 	return 0;
 }
 
-int cmd_diff_samples(const char *path, enum shares_by by, bool json, char **words)
+int cmd_diff_samples(const char *path, enum shares_by by, bool json, int width, char **words)
 {
 	_cleanup_(shares_free) struct shares before = {0}, after = {0};
-	struct shares_table x = {&before, by, path, ROWS, terminal_width(STDOUT_FILENO)},
-			    y = {&after, by, path, ROWS, x.width};
+	struct shares_table x = {&before, by, path, ROWS, width},
+			    y = {&after, by, path, ROWS, width};
 	struct shares_choice first, second;
 	struct database *d = NULL;
 	struct error e = {0};

@@ -9,7 +9,6 @@
 #include <math.h>
 #include <string.h>
 
-#define DEFAULT_WIDTH 100
 /* Columns before the code, and what counts add to them. */
 #define MARGIN 25
 #define COUNTED 8
@@ -47,11 +46,13 @@ static void put_indented(const struct annotate_rows *x, int by, const char *befo
 static void put_line(struct annotate_rows *x, uint32_t i)
 {
 	_cleanup_(annotate_line_free) struct annotate_line l = {0};
+	_cleanup_free_ char *name = NULL;
 
 	if (!annotate_line_begins(x, i, &l))
 		return;
-	(void)fprintf(x->r.out, "%*s%s  %.*s\n", margin(x), "", l.name,
-		      cut(l.text, room(x, margin(x) + 2 + (int)text_columns(l.name))), l.text);
+	name = text_cut(&x->r, l.name, (size_t)room(x, margin(x)) / 2);
+	(void)fprintf(x->r.out, "%*s%s  %.*s\n", margin(x), "", name,
+		      cut(l.text, room(x, margin(x) + 2 + (int)text_columns(name))), l.text);
 	if (l.effect)
 		put_indented(x, margin(x), "", annotate_worth(x, l.effect));
 }
@@ -118,7 +119,7 @@ static void put_executed(const struct annotate_rows *x, const struct flow_block 
 
 int annotate_print(FILE *out, const struct annotate_page *p)
 {
-	struct annotate_rows x = {.r = report_text(out, NULL, NULL, NULL, p->width, DEFAULT_WIDTH),
+	struct annotate_rows x = {.r = report_text(out, NULL, NULL, NULL, p->width),
 				  .p = p};
 	size_t hidden = 0;
 

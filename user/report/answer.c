@@ -11,7 +11,6 @@
 #include <stdlib.h>
 
 #define TOLD_LINES 3 /* the best, each with a sentence */
-#define NAME_COLUMNS 200
 #define NOTHING_PAUSED "Nothing was paused: how far more speed helps, experiments say."
 
 const char *point_kind_name(enum profile_point_kind kind)
@@ -49,7 +48,7 @@ static void tell_knee(FILE *f, const struct analysis_line *line)
 static void tell_change(FILE *f, const struct report *r, const struct analysis_line *line,
 			double percent)
 {
-	_cleanup_free_ char *name = text_line_name(r, line->selected, NAME_COLUMNS);
+	_cleanup_free_ char *name = text_line_name(r, line->selected, text_name_room(r));
 
 	if (line->wait == WAIT_CPU)
 		(void)fprintf(f, "%.0f %% less waiting for a CPU", percent);
@@ -163,7 +162,7 @@ static void tell_slowest(FILE *f, const struct report *r, const struct analysis_
 	}
 	if (!worst)
 		return;
-	name = text_line_name(r, worst->selected, NAME_COLUMNS);
+	name = text_line_name(r, worst->selected, text_name_room(r));
 	(void)fprintf(
 		f,
 		"The slowest 1 %% (%s on average) spend %s of their time at %s, the faster half "

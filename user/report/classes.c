@@ -6,7 +6,6 @@
 #include "base/cleanup.h"
 #include "base/memory.h"
 
-#include <libsmartcols/libsmartcols.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,7 +56,7 @@ struct words class_length(const struct analysis_point *point, size_t class)
 	return text_duration(point->classes[class].n ? point->classes[class].mean_ns : NAN);
 }
 
-static void add_row(const struct report *r, struct libscols_table *tb,
+static void add_row(const struct report *r, struct text_table *tb,
 		    const struct analysis_line *line)
 {
 	struct libscols_line *row = text_row(tb);
@@ -67,7 +66,7 @@ static void add_row(const struct report *r, struct libscols_table *tb,
 		text_change_cell(r, row, 1 + i, line->in_class[i]);
 }
 
-static void add_lengths(struct libscols_table *tb, const struct analysis_point *point)
+static void add_lengths(struct text_table *tb, const struct analysis_point *point)
 {
 	struct libscols_line *row = text_row(tb);
 
@@ -80,14 +79,14 @@ void classes_print(const struct report *r, const struct analysis_point *point)
 {
 	size_t n;
 	_cleanup_free_ const struct analysis_line **lines = class_lines(point, &n);
-	struct libscols_table *tb = text_table(r);
+	struct text_table tb = text_table(r);
 
 	paragraph(r, 0, "%s", CLASSES_CAPTION);
-	text_column(tb, "line", 8, 0);
+	text_column(&tb, "line", TEXT_NAME, 0);
 	for (size_t i = 0; i < PROFILE_CLASSES; i++)
-		text_column(tb, class_titles[i], 9, SCOLS_FL_RIGHT);
-	add_lengths(tb, point);
+		text_column(&tb, class_titles[i], TEXT_NUMBER, 0);
+	add_lengths(&tb, point);
 	for (size_t i = 0; i < n && i < r->top; i++)
-		add_row(r, tb, lines[i]);
-	text_table_end(tb);
+		add_row(r, &tb, lines[i]);
+	text_table_end(&tb);
 }

@@ -10,7 +10,8 @@
 #define ROWS 9
 #define MIN_COLUMNS 21
 #define MAX_COLUMNS 61
-#define LABEL 8 /* columns left of the plot */
+#define LABEL 8	 /* columns left of the plot */
+#define BEHIND 11 /* what the last label takes behind it */
 
 enum mark { EMPTY, ZERO, BAR, DOT };
 
@@ -145,8 +146,8 @@ void curves_print(const struct report *r, const struct analysis_point *point)
 		if (line->verdict == VERDICT_NO_EFFECT || known_cells(line) < 2 ||
 		    (line->verdict == VERDICT_UNDECIDED && !r->verbose))
 			continue;
-		name = text_line_name(r, line->selected, (size_t)r->width);
-		p.columns = r->width - LABEL - 10;
+		name = text_line_name(r, line->selected, text_name_room(r));
+		p.columns = r->width - LABEL - BEHIND;
 		p.columns = p.columns < MIN_COLUMNS   ? MIN_COLUMNS
 			    : p.columns > MAX_COLUMNS ? MAX_COLUMNS
 						      : p.columns;

@@ -9,13 +9,11 @@
 
 #include <errno.h>
 #include <json-c/json.h>
-#include <libsmartcols/libsmartcols.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define TOLD 1 /* into analysis_curve_speedups: 50 % */
-#define DEFAULT_TABLE_WIDTH 200
 #define NO_DIFFERENCE "no sure difference"
 
 /* How much faster the program became. The caller's. */
@@ -104,12 +102,12 @@ static const char *difference_words(const struct compare_point *p, const struct 
 	return l->differs ? "differs" : isnan(cells[2].effect) ? "not known" : NO_DIFFERENCE;
 }
 
-static void add_row(const struct report *r, struct libscols_table *tb,
+static void add_row(const struct report *r, struct text_table *tb,
 		    const struct compare_point *p, const struct compare_line *l)
 {
 	struct analysis_change cells[CELLS];
 	struct libscols_line *row = text_row(tb);
-	_cleanup_free_ char *name = line_words(r, l, (size_t)r->table_width / 3),
+	_cleanup_free_ char *name = line_words(r, l, SIZE_MAX),
 			    *function =
 				    text_clean(r, l->after->function ? l->after->function : "-");
 
@@ -123,18 +121,17 @@ static void add_row(const struct report *r, struct libscols_table *tb,
 
 static void print_table(const struct report *r, const struct compare_point *p)
 {
-	static const char *const titles[] = {"line",  "function",   "before",
-					     "after", "difference", "verdict"};
-	struct libscols_table *tb = text_table(r);
+	struct text_table tb = text_table(r);
 
-	for (size_t i = 0; i < sizeof(titles) / sizeof(titles[0]); i++)
-		text_column(tb, titles[i], 8,
-			    i >= 2 && i <= 4 ? SCOLS_FL_RIGHT
-			    : i == 1	     ? SCOLS_FL_TRUNC
-					     : 0);
+	text_column(&tb, "line", TEXT_NAME, 0);
+	text_column(&tb, "function", TEXT_NAME, 3);
+	text_column(&tb, "before", TEXT_NUMBER, 2);
+	text_column(&tb, "after", TEXT_NUMBER, 1);
+	text_column(&tb, "difference", TEXT_NUMBER, 0);
+	text_column(&tb, "verdict", TEXT_WORDS, 0);
 	for (size_t i = 0; i < p->n_lines; i++)
-		add_row(r, tb, p, &p->lines[i]);
-	text_table_end(tb);
+		add_row(r, &tb, p, &p->lines[i]);
+	text_table_end(&tb);
 }
 
 #define TABLE_PARTS \
@@ -149,7 +146,7 @@ static const char *table_words(const struct compare_point *p)
 
 void diff_print(FILE *out, const struct diff *d, int width)
 {
-	struct report r = report_text(out, d->after, d->b, NULL, width, DEFAULT_TABLE_WIDTH);
+	struct report r = report_text(out, d->after, d->b, NULL, width);
 
 	for (size_t i = 0; i < d->c->n_points; i++) {
 		const struct compare_point *p = &d->c->points[i];

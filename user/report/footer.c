@@ -80,14 +80,18 @@ enum light fidelity_light(const struct analysis *a, size_t n_experiments, char *
 	return light;
 }
 
+#define BOOK_COLUMNS 28 /* before the words */
+
 static void print_books(const struct report *r)
 {
 	struct book_row rows[MAX_BOOK_ROWS];
 	size_t n = book_rows(r->a, rows);
 
-	for (size_t i = 0; i < n; i++)
-		(void)fprintf(r->out, "  %-12s%12s  %s\n", rows[i].name,
-			      text_duration(rows[i].ns).text, rows[i].words);
+	for (size_t i = 0; i < n; i++) {
+		(void)fprintf(r->out, "  %-12s%12s  ", rows[i].name,
+			      text_duration(rows[i].ns).text);
+		paragraph_rest(r, BOOK_COLUMNS, BOOK_COLUMNS, "%s", rows[i].words);
+	}
 }
 
 static void note_foreign(const struct report *r)

@@ -51,7 +51,7 @@ static void print_copy(const struct report *r, const struct inlined_copy *c, uin
 	}
 	xclose_memstream(f);
 	(void)fprintf(r->out, "    %5.1f %%  ", share);
-	paragraph(r, 13, "%s", text);
+	paragraph_rest(r, 13, 13, "%s", text);
 	free(text);
 }
 
@@ -74,7 +74,8 @@ static void print_line(const struct report *r, const struct analysis_line *line,
 		*headed = true;
 		if (!shown++) {
 			name = line_name(r, line->selected);
-			(void)fprintf(r->out, "  %s\n", name);
+			(void)fputs("  ", r->out);
+			paragraph_rest(r, 2, 4, "%s", name);
 		}
 		print_copy(r, &c, s->count);
 	}

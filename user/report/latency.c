@@ -5,7 +5,6 @@
 
 #include "base/cleanup.h"
 
-#include <libsmartcols/libsmartcols.h>
 #include <math.h>
 
 /* A median of fewer distances between samples than this is blurred. */
@@ -45,7 +44,7 @@ void latency_head_notes(const struct report *r, const struct analysis_intervals 
 		     text_duration(in->distance_ns).text);
 }
 
-static void add_row(const struct report *r, struct libscols_table *tb,
+static void add_row(const struct report *r, struct text_table *tb,
 		    const struct analysis_line *line, size_t i)
 {
 	struct libscols_line *row = text_row(tb);
@@ -78,19 +77,21 @@ static bool lacks_little(const struct analysis_line *const *lines, size_t n)
 
 void latency_print_lines(const struct report *r, const struct analysis_point *point)
 {
-	static const char *const titles[] = {"line", "of the latency", "25 %",
-					     "50 %", "75 %",	       "100 %"};
-	struct libscols_table *tb = text_table(r);
+	struct text_table tb = text_table(r);
 	size_t n;
 	_cleanup_free_ const struct analysis_line **lines = shown_lines(r, point, &n);
 
-	for (size_t i = 0; i < sizeof(titles) / sizeof(titles[0]); i++)
-		text_column(tb, titles[i], 8, i < 2 ? 0 : SCOLS_FL_RIGHT);
+	text_column(&tb, "line", TEXT_NAME, 0);
+	text_column(&tb, "of the latency", TEXT_WORDS, 0);
+	text_column(&tb, "25 %", TEXT_NUMBER, 3);
+	text_column(&tb, "50 %", TEXT_NUMBER, 1);
+	text_column(&tb, "75 %", TEXT_NUMBER, 4);
+	text_column(&tb, "100 %", TEXT_NUMBER, 2);
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; lines[i]->latency && k < N_TOLD; k++)
 			if (told[k] != LATENCY_LITTLE || lines[i]->latency->little)
-				add_row(r, tb, lines[i], k);
-	text_table_end(tb);
+				add_row(r, &tb, lines[i], k);
+	text_table_end(&tb);
 }
 
 void latency_notes(const struct report *r, const struct analysis_point *point)

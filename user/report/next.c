@@ -59,7 +59,8 @@ static char *annotate_command(const struct report *r, const char *name)
 
 static void print_gain(const struct report *r, const struct analysis_line *line, const char *name)
 {
-	_cleanup_free_ char *command = annotate_command(r, name);
+	_cleanup_free_ char *whole = text_line_name(r, line->selected, SIZE_MAX),
+			    *command = annotate_command(r, whole);
 
 	if (line->wait == WAIT_CPU)
 		paragraph(r, 2, "Next: more CPUs, or fewer threads that want one.");
@@ -68,7 +69,7 @@ static void print_gain(const struct report *r, const struct analysis_line *line,
 	else if (!r->p->n_addresses)
 		paragraph(r, 2, "Next: make %s faster; cozbpf diff says what came of it.", name);
 	else
-		paragraph(r, 2, "Next: %s shows what its instructions may wait for.", command);
+		note(r, NOTE_COMMAND, "Next: see its instructions: %s", command);
 }
 
 void next_print(const struct report *r)
@@ -79,7 +80,7 @@ void next_print(const struct report *r)
 	if (!(line = first_line(r, gains)) && !(line = first_line(r, hurts)) &&
 	    !(line = first_line(r, lacks_time)) && !(line = first_line(r, is_idle)))
 		return;
-	name = text_line_name(r, line->selected, SIZE_MAX);
+	name = text_line_name(r, line->selected, text_name_room(r));
 	if (gains(line))
 		print_gain(r, line, name);
 	else if (hurts(line))

@@ -9,10 +9,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* Without a terminal: a row on one line, with names of usual length whole. */
-#define DEFAULT_TABLE_WIDTH 200
-#define MIN_WIDTH 40
-#define MAX_WIDTH 1000
 #define DEFAULT_TOP 10
 #define DEFAULT_CURVES 1
 #define VERBOSE_CURVES 3
@@ -22,15 +18,10 @@ static struct report make_report(FILE *out, const struct profile *p, const struc
 {
 	static const struct report_options no_options;
 	struct report r;
-	int width;
 
 	if (!o)
 		o = &no_options;
-	width = o->width <= 0	       ? 0
-		: o->width < MIN_WIDTH ? MIN_WIDTH
-		: o->width > MAX_WIDTH ? MAX_WIDTH
-				       : o->width;
-	r = report_text(out, p, a, h, width, DEFAULT_TABLE_WIDTH);
+	r = report_text(out, p, a, h, o->width);
 	r.color = o->color;
 	r.inlined = o->inlined;
 	r.verbose = o->verbose;
@@ -51,13 +42,16 @@ static void print_head(const struct report *r)
 		(void)fprintf(r->out, "%zu experiments, %s", r->p->n_experiments,
 			      text_duration(r->a->elapsed_ns).text);
 	(void)fprintf(r->out, ", in %zu run%s\n", r->p->n_runs, r->p->n_runs == 1 ? "" : "s");
-	if (r->p->n_runs == 1 && r->p->runs[0].command)
-		paragraph(r, 2, "of: %s", r->p->runs[0].command);
+	if (r->p->n_runs == 1 && r->p->runs[0].command) {
+		_cleanup_free_ char *clean = text_clean(r, r->p->runs[0].command),
+				    *command = text_cut(r, clean, (size_t)r->width - 4);
+
+		paragraph(r, 2, "of: %s", r->verbose ? clean : command);
+	}
 	if (r->directory.n) {
 		_cleanup_free_ char *directory = xstrndup(r->directory.name, r->directory.n);
-		_cleanup_free_ char *clean = text_clean(r, directory);
 
-		(void)fprintf(r->out, "Files are under %s\n", clean);
+		paragraph(r, 2, "Files are under %s", directory);
 	}
 }
 
@@ -139,8 +133,10 @@ static void print_counters(const struct report *r)
 		_cleanup_free_ char *line = xstrndup(s, n);
 		_cleanup_free_ char *clean = text_clean(r, line);
 
-		if (*clean)
-			(void)fprintf(r->out, "  %s\n", clean);
+		if (*clean) {
+			(void)fputs("  ", r->out);
+			paragraph_rest(r, 2, 4, "%s", clean);
+		}
 		s += n + (s[n] == '\n');
 	}
 }

@@ -9,11 +9,8 @@
 
 #include <errno.h>
 #include <json-c/json.h>
-#include <libsmartcols/libsmartcols.h>
 #include <math.h>
 #include <string.h>
-
-#define DEFAULT_WIDTH 100
 
 /* A clock's sum is a time. */
 static bool is_time(const struct shares *s)
@@ -78,13 +75,12 @@ static struct words slope_text(const struct report *r, const struct shares_table
 	return isfinite(x.effect) ? text_words("%.1f", 100 * x.effect) : (struct words){""};
 }
 
-static void add_row(const struct report *r, struct libscols_table *tb, const struct shares_table *t,
+static void add_row(const struct report *r, struct text_table *tb, const struct shares_table *t,
 		    size_t i)
 {
 	const struct share *x = &t->s->all[i];
 	struct libscols_line *row = text_row(tb);
-	_cleanup_free_ char *name = text_line_name(r, x->name, (size_t)r->table_width / 2),
-			    *image = text_line_name(r, x->image, (size_t)r->table_width / 3);
+	_cleanup_free_ char *name = text_clean(r, x->name), *image = text_clean(r, x->image);
 	size_t column = 0;
 
 	text_cell(row, column++, share_text(r, t->s, x).text);
@@ -98,9 +94,9 @@ static void add_row(const struct report *r, struct libscols_table *tb, const str
 
 void shares_print(FILE *out, const struct shares_table *t)
 {
-	struct report r = report_text(out, NULL, NULL, NULL, t->width, DEFAULT_WIDTH);
+	struct report r = report_text(out, NULL, NULL, NULL, t->width);
 	_cleanup_free_ char *head = head_words(t);
-	struct libscols_table *tb = text_table(&r);
+	struct text_table tb = text_table(&r);
 
 	paragraph(&r, 0, "%s", head);
 	if (t->slopes)
@@ -108,16 +104,16 @@ void shares_print(FILE *out, const struct shares_table *t)
 			  "Slope: with a slope of 50 each per cent by which it gets faster takes "
 			  "0.5 %% off the time from one visit of '%s' to the next, at first.",
 			  t->point);
-	text_column(tb, "share", 5, SCOLS_FL_RIGHT);
+	text_column(&tb, "share", TEXT_NUMBER, 0);
 	if (t->slopes)
-		text_column(tb, "slope", 5, SCOLS_FL_RIGHT);
-	text_column(tb, is_time(t->s) ? "time" : "events", 5, SCOLS_FL_RIGHT);
-	text_column(tb, shares_by_names[t->by], 10, 0);
+		text_column(&tb, "slope", TEXT_NUMBER, 0);
+	text_column(&tb, is_time(t->s) ? "time" : "events", TEXT_NUMBER, 1);
+	text_column(&tb, shares_by_names[t->by], TEXT_NAME, 0);
 	if (has_image(t))
-		text_column(tb, "image", 8, SCOLS_FL_TRUNC);
+		text_column(&tb, "image", TEXT_NAME, 2);
 	for (size_t i = 0; i < shown(t); i++)
-		add_row(&r, tb, t, i);
-	text_table_end(tb);
+		add_row(&r, &tb, t, i);
+	text_table_end(&tb);
 	if (shown(t) < t->s->n)
 		(void)fprintf(out, "... and %zu more (--top 0 shows all)\n", t->s->n - shown(t));
 	for (size_t i = 0; i < t->s->n_unread; i++)
@@ -325,13 +321,12 @@ static const struct share *either(const struct pair *p)
 	return p->after ? p->after : p->before;
 }
 
-static void add_pair(const struct report *r, struct libscols_table *tb,
+static void add_pair(const struct report *r, struct text_table *tb,
 		     const struct shares_table *t, const struct pair *p)
 {
 	struct libscols_line *row = text_row(tb);
-	_cleanup_free_ char *name = text_line_name(r, either(p)->name, (size_t)r->table_width / 2),
-			    *image =
-				    text_line_name(r, either(p)->image, (size_t)r->table_width / 3);
+	_cleanup_free_ char *name = text_clean(r, either(p)->name),
+			    *image = text_clean(r, either(p)->image);
 
 	text_cell(row, 0, text_share(p->was).text);
 	text_cell(row, 1, text_share(p->is).text);
@@ -345,24 +340,24 @@ static void add_pair(const struct report *r, struct libscols_table *tb,
 void shares_print_diff(FILE *out, const struct shares_table *before,
 		       const struct shares_table *after)
 {
-	struct report r = report_text(out, NULL, NULL, NULL, after->width, DEFAULT_WIDTH);
+	struct report r = report_text(out, NULL, NULL, NULL, after->width);
 	_cleanup_free_ char *was = head_words(before), *is = head_words(after);
-	struct libscols_table *tb = text_table(&r);
+	struct text_table tb = text_table(&r);
 	size_t n;
 	_cleanup_free_ struct pair *all = make_pairs(before->s, after->s, &n);
 
 	paragraph(&r, 0, "Before: %s", was);
 	paragraph(&r, 0, "After: %s", is);
-	text_column(tb, "before", 6, SCOLS_FL_RIGHT);
-	text_column(tb, "after", 6, SCOLS_FL_RIGHT);
-	text_column(tb, "difference", 9, SCOLS_FL_RIGHT);
-	text_column(tb, "verdict", 9, 0);
-	text_column(tb, shares_by_names[after->by], 10, 0);
+	text_column(&tb, "before", TEXT_NUMBER, 2);
+	text_column(&tb, "after", TEXT_NUMBER, 1);
+	text_column(&tb, "difference", TEXT_NUMBER, 0);
+	text_column(&tb, "verdict", TEXT_WORDS, 0);
+	text_column(&tb, shares_by_names[after->by], TEXT_NAME, 0);
 	if (has_image(after))
-		text_column(tb, "image", 8, SCOLS_FL_TRUNC);
+		text_column(&tb, "image", TEXT_NAME, 3);
 	for (size_t i = 0; i < n && (!after->top || i < after->top); i++)
-		add_pair(&r, tb, after, &all[i]);
-	text_table_end(tb);
+		add_pair(&r, &tb, after, &all[i]);
+	text_table_end(&tb);
 }
 
 void shares_json_diff(FILE *out, const struct shares_table *before,

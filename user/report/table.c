@@ -31,21 +31,22 @@ enum column {
 	N_COLUMNS
 };
 
+/* In a narrow table, what others say as well leaves first. */
 static const struct {
 	const char *title;
-	double width_hint;
-	int flags;
+	enum text_column_kind kind;
+	unsigned int leaves;
 } columns[N_COLUMNS] = {
-	[LINE] = {"line", 10, 0},
-	[FUNCTION] = {"function", 8, SCOLS_FL_TRUNC},
-	[SHARE] = {"share", 5, SCOLS_FL_RIGHT},
-	[SLOPE] = {"slope", 9, SCOLS_FL_RIGHT},
-	[AT_25] = {"25 %", 9, SCOLS_FL_RIGHT},
-	[AT_50] = {"50 %", 9, SCOLS_FL_RIGHT},
-	[AT_75] = {"75 %", 9, SCOLS_FL_RIGHT},
-	[AT_100] = {"100 %", 9, SCOLS_FL_RIGHT},
-	[VERDICT] = {"verdict", 9, 0},
-	[EXPERIMENTS] = {"exp.", 4, SCOLS_FL_RIGHT},
+	[LINE] = {"line", TEXT_NAME, 0},
+	[FUNCTION] = {"function", TEXT_NAME, 5},
+	[SHARE] = {"share", TEXT_NUMBER, 2},
+	[SLOPE] = {"slope", TEXT_NUMBER, 1},
+	[AT_25] = {"25 %", TEXT_NUMBER, 6},
+	[AT_50] = {"50 %", TEXT_NUMBER, 4},
+	[AT_75] = {"75 %", TEXT_NUMBER, 7},
+	[AT_100] = {"100 %", TEXT_NUMBER, 3},
+	[VERDICT] = {"verdict", TEXT_WORDS, 0},
+	[EXPERIMENTS] = {"exp.", TEXT_NUMBER, 8},
 };
 
 static const char *const verdict_colors[] = {
@@ -83,31 +84,54 @@ struct words text_verdict(const struct analysis_line *line, bool spins)
 			  line->foreign > ANALYSIS_FOREIGN_FLAG ? " *" : "");
 }
 
-/* Where nothing was tried, there is nothing to say of the columns behind the slope. */
-static size_t columns_of(const struct analysis_point *point)
+/* What there is to say: where nothing was tried, nothing of the columns behind the slope. */
+static bool has_column(const struct analysis_point *point, size_t column, bool functions)
 {
-	return analysis_slopes_only(point) ? SLOPE + 1 : N_COLUMNS;
+	switch (column) {
+	case FUNCTION:
+		return functions;
+	case SLOPE:
+		return analysis_has_slopes(point);
+	default:
+		return column < SLOPE || !analysis_slopes_only(point);
+	}
 }
 
-static void add_line(const struct report *r, struct libscols_table *tb,
+/* Is the line itself called after its function, or a wait in it? */
+static bool is_its_function(const struct analysis_line *line)
+{
+	size_t n = strlen(line->selected);
+
+	(void)wait_of(line->selected, &n);
+	return line->function && strlen(line->function) == n &&
+	       memcmp(line->function, line->selected, n) == 0;
+}
+
+static void add_line(const struct report *r, struct text_table *tb, bool functions,
 		     const struct analysis_point *point, const struct analysis_line *line)
 {
-	_cleanup_free_ char *function = text_clean(r, line->function ? line->function : "-");
+	_cleanup_free_ char *name = text_line_name(r, line->selected, SIZE_MAX),
+			    *function = text_clean(r, is_its_function(line) ? ""
+						      : line->function	    ? line->function
+									    : "-");
+	struct words words[N_COLUMNS];
 	struct libscols_line *row = text_row(tb);
+	size_t at = 0;
 
-	text_line_cell(r, row, line->selected);
-	text_cell(row, FUNCTION, function);
-	text_cell(row, SHARE, text_share(line->share).text);
-	text_change_cell(r, row, SLOPE, line->slope);
-	if (columns_of(point) < N_COLUMNS)
-		return;
+	words[SHARE] = text_share(line->share);
+	words[SLOPE] = text_effect(r, line->slope);
 	for (size_t i = 0; i < ANALYSIS_CURVE_POINTS; i++)
-		text_change_cell(r, row, AT_25 + i, analysis_shown(line, i));
-	text_cell(row, VERDICT, text_verdict(line, point->speed.spins).text);
-	text_cell(row, EXPERIMENTS, text_words("%zu", line->experiments).text);
-	if (r->color && verdict_colors[line->verdict])
-		(void)scols_cell_set_color(scols_line_get_cell(row, VERDICT),
-					   verdict_colors[line->verdict]);
+		words[AT_25 + i] = text_effect(r, analysis_shown(line, i));
+	words[VERDICT] = text_verdict(line, point->speed.spins);
+	words[EXPERIMENTS] = text_words("%zu", line->experiments);
+	for (size_t i = 0; i < N_COLUMNS; i++) {
+		if (!has_column(point, i, functions))
+			continue;
+		if (i == VERDICT && r->color && verdict_colors[line->verdict])
+			(void)scols_cell_set_color(scols_line_get_cell(row, at),
+						   verdict_colors[line->verdict]);
+		text_cell(row, at++, i == LINE ? name : i == FUNCTION ? function : words[i].text);
+	}
 }
 
 static bool says_something(const struct analysis_line *line)
@@ -163,21 +187,19 @@ static void print_rest(const struct report *r, const struct analysis_point *poin
 
 void table_print(const struct report *r, const struct analysis_point *point)
 {
-	struct libscols_table *tb = text_table(r);
+	struct text_table tb = text_table(r);
+	bool functions = false;
 	size_t n;
 	_cleanup_free_ const struct analysis_line **lines = shown_lines(r, point, &n);
 
-	(void)scols_table_enable_colors(tb, r->color);
-	for (size_t i = 0; i < columns_of(point); i++) {
-		int flags = columns[i].flags;
-
-		if (i == SLOPE && !analysis_has_slopes(point))
-			flags |= SCOLS_FL_HIDDEN;
-		text_column(tb, columns[i].title, columns[i].width_hint, flags);
-	}
 	for (size_t i = 0; i < n; i++)
-		add_line(r, tb, point, lines[i]);
-	text_table_end(tb);
+		functions = functions || (lines[i]->function && !is_its_function(lines[i]));
+	for (size_t i = 0; i < N_COLUMNS; i++)
+		if (has_column(point, i, functions))
+			text_column(&tb, columns[i].title, columns[i].kind, columns[i].leaves);
+	for (size_t i = 0; i < n; i++)
+		add_line(r, &tb, functions, point, lines[i]);
+	text_table_end(&tb);
 	print_rest(r, point, lines, n);
 }
 
@@ -190,7 +212,7 @@ static void note_phases(const struct report *r, const struct analysis_point *poi
 	for (size_t i = 0; i < n; i++) {
 		const struct analysis_line *line = lines[i];
 		double share = line->allow.presence.share;
-		_cleanup_free_ char *name = text_line_name(r, line->selected, (size_t)r->width / 2);
+		_cleanup_free_ char *name = text_line_name(r, line->selected, text_name_room(r));
 
 		if (share == 1)
 			continue;
@@ -221,7 +243,7 @@ static void note_slopes(const struct report *r, const struct analysis_point *poi
 	for (size_t i = 0; i < n; i++) {
 		const struct analysis_line *line = lines[i];
 		const struct analysis_curve *c = &line->curve;
-		_cleanup_free_ char *name = text_line_name(r, line->selected, (size_t)r->width / 2);
+		_cleanup_free_ char *name = text_line_name(r, line->selected, text_name_room(r));
 		/* Before a knee that is below the speedups that were tried it may be as steep as
 		 * the slope says. */
 		double less = isnan(c->knee) ? line->slope.low - c->slope.high : -INFINITY,

@@ -4,15 +4,20 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/utf8.h"
+#include "base/waits.h"
 
-#include <libsmartcols/libsmartcols.h>
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
 #include <time.h>
 
 #define MAX_NAME 4096
+#define LEAST_NAME 8 /* a name is not cut to less */
+#define NAME_IN_SENTENCE 200
+/* Of a text without a terminal; and what is more or less than any terminal has. */
 #define DEFAULT_WIDTH 100
+#define MIN_WIDTH 40
+#define MAX_WIDTH 1000
 
 char *text_clean(const struct report *r, const char *s)
 {
@@ -29,6 +34,16 @@ void text_csv(const struct report *r, const char *s)
 	utf8_put_csv(r->out, clean, r->utf8);
 }
 
+/* Of the character that @s begins with, which is not empty. */
+static size_t text_bytes(const char *s)
+{
+	size_t n = 1;
+
+	while (((unsigned char)s[n] & 0xc0) == 0x80)
+		n++;
+	return n;
+}
+
 size_t text_columns(const char *s)
 {
 	size_t n = 0;
@@ -38,23 +53,45 @@ size_t text_columns(const char *s)
 	return n;
 }
 
+char *text_cut(const struct report *r, const char *s, size_t columns)
+{
+	const char *dots = r->utf8 ? "\u2026" : "...", *head = s, *tail = s;
+	size_t n = text_columns(s), room;
+
+	if (n <= columns || columns <= text_columns(dots))
+		return xstrdup(s);
+	room = columns - text_columns(dots);
+	for (size_t i = 0; i < room / 3; i++)
+		head += text_bytes(head);
+	for (size_t i = 0; i < n - (room - room / 3); i++)
+		tail += text_bytes(tail);
+	return xasprintf("%.*s%s%s", (int)(head - s), s, dots, tail);
+}
+
 char *text_line_name(const struct report *r, const char *selected, size_t columns)
 {
 	const struct directory *d = &r->directory;
 	bool shares = d->n && strncmp(selected, d->name, d->n) == 0 && selected[d->n];
-	char *name = text_clean(r, selected + (shares ? d->n : 0)), *p = name;
-	size_t n = text_columns(name);
+	_cleanup_free_ char *name = text_clean(r, selected + (shares ? d->n : 0));
 
-	if (n <= columns || columns < 8)
-		return name;
-	/* The tail says which line it is. */
-	for (size_t drop = n - columns + 3; drop; drop--)
-		do
-			p++;
-		while (((unsigned char)*p & 0xc0) == 0x80);
-	memmove(name + 3, p, strlen(p) + 1); /* at least 3 bytes were dropped */
-	memcpy(name, "...", 3);
-	return name;
+	return columns < LEAST_NAME ? TAKE_PTR(name) : text_cut(r, name, columns);
+}
+
+size_t text_name_room(const struct report *r)
+{
+	return r->width && r->width / 2 < NAME_IN_SENTENCE ? (size_t)r->width / 2
+							   : NAME_IN_SENTENCE;
+}
+
+/* FILE:LINE, or a wait there? Others have no directory that they could share. */
+static bool is_file_line(const char *selected)
+{
+	size_t n = strlen(selected), digits = 0;
+
+	(void)wait_of(selected, &n);
+	while (digits < n && selected[n - 1 - digits] >= '0' && selected[n - 1 - digits] <= '9')
+		digits++;
+	return digits && digits + 1 < n && selected[n - 1 - digits] == ':';
 }
 
 static struct directory common_directory(const struct analysis *a)
@@ -67,8 +104,7 @@ static struct directory common_directory(const struct analysis *a)
 			const char *s = a->points[i].lines[j].selected;
 			size_t same = 0;
 
-			/* All waits of a kind are in no file. */
-			if (*s == '[')
+			if (!is_file_line(s))
 				continue;
 			if (!first) {
 				first = s;
@@ -101,14 +137,16 @@ struct report report_make(FILE *out, const struct profile *p, const struct analy
 }
 
 struct report report_text(FILE *out, const struct profile *p, const struct analysis *a,
-			  const struct report_hints *h, int width, int table_width)
+			  const struct report_hints *h, int width)
 {
 	struct report r = report_make(out, p, a, h, NULL);
 
 	r.utf8 = utf8_locale();
 	r.verbose = r.all = false;
-	r.width = width > 0 ? width : DEFAULT_WIDTH;
-	r.table_width = width > 0 ? width : table_width;
+	r.width = width <= 0	      ? DEFAULT_WIDTH
+		  : width < MIN_WIDTH ? MIN_WIDTH
+		  : width > MAX_WIDTH ? MAX_WIDTH
+				      : width;
 	return r;
 }
 
@@ -233,53 +271,47 @@ static char *format(const struct report *r, const char *fmt, va_list ap)
 	return s;
 }
 
-struct libscols_table *text_table(const struct report *r)
+/* Prints as many columns of @s as there are, at most. Returns what is left of it. */
+static const char *put_columns(const struct report *r, const char *s, size_t columns)
 {
-	struct libscols_table *tb = or_out_of_memory(scols_new_table());
+	const char *end = s;
 
-	(void)scols_table_set_stream(tb, r->out);
-	(void)scols_table_set_column_separator(tb, "  ");
-	/* The width is ours to say, whatever the stream is. */
-	(void)scols_table_set_termforce(tb, SCOLS_TERMFORCE_ALWAYS);
-	(void)scols_table_set_termwidth(tb, (size_t)r->table_width);
-	return tb;
+	while (*end && columns--)
+		end += text_bytes(end);
+	(void)fwrite(s, 1, (size_t)(end - s), r->out);
+	return end;
 }
 
-void text_column(struct libscols_table *t, const char *title, double width, int flags)
+/* Prints words up to the width, from @column on and in further lines from @indent on. A word that
+ * no line has room for is broken. */
+static void wrap(const struct report *r, size_t column, size_t indent, char *s)
 {
-	(void)or_out_of_memory(scols_table_new_column(t, title, width, flags));
-}
+	size_t width = (size_t)r->width;
+	bool begins = true;
 
-struct libscols_line *text_row(struct libscols_table *t)
-{
-	return or_out_of_memory(scols_table_new_line(t, NULL));
-}
+	for (char *word = s; *word;) {
+		size_t n = strcspn(word, " ");
+		char *next = word + n + (word[n] == ' ');
+		const char *rest = word;
 
-void text_cell(struct libscols_line *row, size_t column, const char *text)
-{
-	if (scols_line_set_data(row, column, text) < 0)
-		out_of_memory();
-}
-
-void text_change_cell(const struct report *r, struct libscols_line *row, size_t column,
-		      struct analysis_change c)
-{
-	text_cell(row, column, text_effect(r, c).text);
-}
-
-void text_line_cell(const struct report *r, struct libscols_line *row, const char *selected)
-{
-	size_t room = (size_t)r->table_width / 3;
-	_cleanup_free_ char *name = text_line_name(r, selected, room < 20 ? 20 : room);
-
-	text_cell(row, 0, name);
-}
-
-void text_table_end(struct libscols_table *t)
-{
-	if (scols_print_table(t) < 0)
-		out_of_memory();
-	scols_unref_table(t);
+		word[n] = '\0';
+		if (!begins && column + 1 + text_columns(word) > width) {
+			(void)fprintf(r->out, "\n%*s", (int)indent, "");
+			column = indent;
+		} else if (!begins) {
+			(void)fputc(' ', r->out);
+			column++;
+		}
+		while (column + text_columns(rest) > width && column < width) {
+			rest = put_columns(r, rest, width - column);
+			(void)fprintf(r->out, "\n%*s", (int)indent, "");
+			column = indent;
+		}
+		(void)fputs(rest, r->out);
+		column += text_columns(rest);
+		begins = false;
+		word = next;
+	}
 }
 
 void heading(const struct report *r, const char *fmt, ...)
@@ -290,34 +322,63 @@ void heading(const struct report *r, const char *fmt, ...)
 	va_start(ap, fmt);
 	s = format(r, fmt, ap);
 	va_end(ap);
-	(void)fprintf(r->out, "%s%s%s\n", r->color ? "\033[1m" : "", s, r->color ? "\033[0m" : "");
+	(void)fputs(r->color ? "\033[1m" : "", r->out);
+	wrap(r, 0, 2, s);
+	(void)fputs(r->color ? "\033[0m\n" : "\n", r->out);
 }
 
-void paragraph(const struct report *r, int indent, const char *fmt, ...)
+void paragraph_rest(const struct report *r, int column, int indent, const char *fmt, ...)
 {
 	_cleanup_free_ char *s = NULL;
-	size_t column = 0, width = (size_t)r->width;
 	va_list ap;
 
 	va_start(ap, fmt);
 	s = format(r, fmt, ap);
 	va_end(ap);
-	for (char *word = s; *word;) {
-		size_t n = strcspn(word, " "), columns;
-		char *next = word + n + (word[n] == ' ');
+	wrap(r, (size_t)column, (size_t)indent, s);
+	(void)fputc('\n', r->out);
+}
 
-		word[n] = '\0';
-		columns = text_columns(word);
-		if (column && column + 1 + columns > width) {
-			(void)fprintf(r->out, "\n%*s", indent, "");
-			column = (size_t)indent;
-		} else if (column) {
-			(void)fputc(' ', r->out);
-			column++;
+/* The bytes of the next character, or of an escaped one with its backslash. *@quoted: are we within
+ * single quotes? */
+static size_t shell_bytes(const char *s, bool *quoted)
+{
+	if (!*quoted && *s == '\\' && s[1])
+		return 1 + text_bytes(s + 1);
+	*quoted ^= *s == '\'';
+	return text_bytes(s);
+}
+
+/* Prints words of which some are a command to be copied: where a line ends, a shell reads on in the
+ * next one, also within single quotes. */
+static void put_command(const struct report *r, const char *s)
+{
+	size_t room = (size_t)r->width - 2, column = 0; /* what ends a line takes two */
+	bool quoted = false;
+
+	while (*s) {
+		const char *word = s + strspn(s, " "), *end = word;
+		size_t columns = (size_t)(word - s);
+
+		for (; *end && (quoted || *end != ' '); columns++)
+			end += shell_bytes(end, &quoted);
+		if (column && column + columns > room) {
+			(void)fputs(" \\\n  ", r->out);
+			column = 2;
+			s = word;
 		}
-		(void)fputs(word, r->out);
-		column += columns;
-		word = next;
+		for (quoted = false; s < end; column++) {
+			size_t n;
+
+			if (column >= room) {
+				(void)fputs(quoted ? "'\\\n'" : "\\\n", r->out);
+				column = quoted;
+			}
+			n = shell_bytes(s, &quoted);
+			(void)fwrite(s, 1, n, r->out);
+			s += n;
+		}
+		quoted = false;
 	}
 	(void)fputc('\n', r->out);
 }
@@ -346,7 +407,7 @@ void note(const struct report *r, enum note_kind kind, const char *fmt, ...)
 	if (r->notes) {
 		xarray_add(r->notes->list, r->notes->n, (struct note){kind, TAKE_PTR(s)});
 	} else if (kind == NOTE_COMMAND) {
-		(void)fprintf(r->out, "%s\n", s);
+		put_command(r, s);
 	} else {
 		paragraph(r, 2, "%s%s", before[kind], s);
 	}

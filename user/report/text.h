@@ -45,7 +45,7 @@ struct report {
 	const struct report_hints *h; /* never NULL */
 	bool utf8, color, inlined;
 	bool verbose, all; /* as of struct report_options; both but in text */
-	int width, table_width;
+	int width; /* columns of text; 0: it is no text */
 	size_t top, curves;
 	struct directory directory; /* that the names of all lines begin with */
 };
@@ -54,16 +54,20 @@ struct report {
  * where there is nothing to add. @notes: as of struct report. */
 struct report report_make(FILE *out, const struct profile *p, const struct analysis *a,
 			  const struct report_hints *h, struct notes *notes);
-/* For a terminal. @width: columns; 0: 100, and @table_width for tables. */
+/* For a terminal. @width: columns that no line exceeds, 40 to 1000; 0: 100. */
 struct report report_text(FILE *out, const struct profile *p, const struct analysis *a,
-			  const struct report_hints *h, int width, int table_width);
+			  const struct report_hints *h, int width);
 /* A printable copy of a foreign string (the caller's): control characters, bytes that are no text
  * and, outside UTF-8 locales, everything beyond ASCII become '?'; so does what would turn the
  * direction of writing. */
 char *text_clean(const struct report *r, const char *s);
-/* The same for the name of a line: without the common directory, its head cut to @columns at most.
- */
+/* The same for the name of a line: without the common directory, cut to @columns at most. */
 char *text_line_name(const struct report *r, const char *selected, size_t columns);
+/* A copy of a clean string, cut to @columns at most: out of its middle, since its begin says where
+ * something is and its end what it is. The caller's. */
+char *text_cut(const struct report *r, const char *s, size_t columns);
+/* What a name in a sentence may take of a line. */
+size_t text_name_room(const struct report *r);
 /* As utf8_put_csv. */
 void text_csv(const struct report *r, const char *s);
 /* Columns that a clean string takes, taking one for each character. */
@@ -97,23 +101,45 @@ struct words text_time(uint64_t at_s);
 
 /* Headings, paragraphs and notes become printable, whatever is in them (text_clean). */
 void heading(const struct report *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* A paragraph, wrapped at the width, each line after the first indented by @indent. */
-void paragraph(const struct report *r, int indent, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
+/* A paragraph, wrapped at the width, each line after the first indented by @indent; the rest of one,
+ * of whose first line @column columns are printed. */
+#define paragraph(r, indent, ...) paragraph_rest(r, 0, indent, __VA_ARGS__)
+void paragraph_rest(const struct report *r, int column, int indent, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
 
-/* An empty table that is printed to the report, as wide as its tables are. */
-struct libscols_table *text_table(const struct report *r);
-/* @width: a hint, as of libsmartcols. */
-void text_column(struct libscols_table *t, const char *title, double width, int flags);
-struct libscols_line *text_row(struct libscols_table *t);
+/* A table that is printed to the report: no wider, whatever is in it. */
+#define TEXT_MAX_COLUMNS 12
+enum text_column_kind {
+	TEXT_NAME,   /* is cut, as text_cut does, if the table is too wide */
+	TEXT_WORDS,  /* ... only where there is no name to cut */
+	TEXT_NUMBER, /* never, and to the right */
+};
+struct text_table {
+	const struct report *r;
+	struct libscols_table *scols;
+	struct text_column {
+		enum text_column_kind kind;
+		unsigned int leaves;
+		size_t title, width;
+		bool left_out;
+	} columns[TEXT_MAX_COLUMNS];
+	size_t n;
+};
+struct text_table text_table(const struct report *r);
+/* @leaves: the column with the largest number is left out first if the table is too wide; 0: it is
+ * not left out. */
+void text_column(struct text_table *t, const char *title, enum text_column_kind kind,
+		 unsigned int leaves);
+struct libscols_line *text_row(struct text_table *t);
+/* @text: clean. */
 void text_cell(struct libscols_line *row, size_t column, const char *text);
 /* As text_effect. */
 void text_change_cell(const struct report *r, struct libscols_line *row, size_t column,
 		      struct analysis_change c);
-/* The name of a line, as wide as a table's first column is at most. */
+/* The name of a line, in the first column. */
 void text_line_cell(const struct report *r, struct libscols_line *row, const char *selected);
 /* Prints the table and frees it. */
-void text_table_end(struct libscols_table *t);
+void text_table_end(struct text_table *t);
 
 /* A note, without its "Warning: " or "- ". */
 void note(const struct report *r, enum note_kind kind, const char *fmt, ...)

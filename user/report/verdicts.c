@@ -11,7 +11,6 @@
 #include <stdlib.h>
 
 #define TOLD_LINES 3
-#define NAME_COLUMNS 100
 
 bool any_verdict(const struct analysis *a, enum verdict v, enum undecided why)
 {
@@ -68,7 +67,7 @@ static void note_busiest(const struct report *r)
 			top[k] = s;
 	}
 	for (size_t k = 0; k < TOLD_LINES && top[k]; k++) {
-		_cleanup_free_ char *name = text_line_name(r, top[k]->location, NAME_COLUMNS);
+		_cleanup_free_ char *name = text_line_name(r, top[k]->location, text_name_room(r));
 
 		(void)fprintf(f, "%s%s (%.0f %%)", k ? ", " : "", name,
 			      100 * (double)top[k]->ns / all);
