@@ -94,20 +94,54 @@ static void print_books(const struct report *r)
 	}
 }
 
+/* Which part of what others took of the CPUs was the profiler's own process; 0: not known. */
+static double own_part(const struct profile_machine *m)
+{
+	double own = profile_machine_share(m->own_ns, m->own_of_ns),
+	       others = profile_machine_share(m->foreign_ns, m->scope_of_ns);
+
+	return own > 0 && others > 0 ? fmin(own / others, 1) : 0;
+}
+
+static bool any_starred(const struct analysis *a)
+{
+	for (size_t i = 0; i < a->n_points; i++)
+		for (size_t j = 0; a->points[i].visits && j < a->points[i].n_lines; j++)
+			if (a->points[i].lines[j].foreign > ANALYSIS_FOREIGN_FLAG)
+				return true;
+	return false;
+}
+
+/* Experiments that are flagged now and then count for less, and that is all. Where most are, the
+ * answer says so itself. */
+static bool is_worth_a_warning(const struct report *r, size_t flagged)
+{
+	return (double)flagged > FAIR_SHARE * (double)r->p->n_experiments &&
+	       !analysis_disturbed(r->p, r->a);
+}
+
 static void note_foreign(const struct report *r)
 {
 	const struct analysis *a = r->a;
+	double own = own_part(&r->p->machine);
+	bool theirs = a->foreign * (1 - own) > ANALYSIS_FOREIGN_FLAG / 2;
+	struct words part = {""};
 
-	if (a->foreign_flagged)
+	if (own >= 0.1)
+		part = text_words(", %.0f %% of that cozbpf itself", 100 * own);
+	if ((is_worth_a_warning(r, a->foreign_flagged) && theirs) ||
+	    (any_starred(a) && !analysis_disturbed(r->p, a)))
 		note(r, NOTE_WARNING,
 		     "%zu of %zu experiments ran with other programs taking CPU (%.1f %% of the "
-		     "wait time). Effects can be off by several points, "
+		     "wait time%s). Effects can be off by several points, "
 		     "those with a * behind the verdict above all: repeat the run on a quiet "
 		     "machine.",
-		     a->foreign_flagged, r->p->n_experiments, 100 * a->foreign);
+		     a->foreign_flagged, r->p->n_experiments, 100 * a->foreign, part.text);
 	else if (a->foreign > 0.0005)
-		note(r, NOTE_DETAIL, "Other programs took CPU for %.1f %% of the wait time.",
-		     100 * a->foreign);
+		note(r, NOTE_DETAIL,
+		     "Other programs took CPU for %.1f %% of the wait time%s; in %zu of %zu "
+		     "experiments so much that they count for less.",
+		     100 * a->foreign, part.text, a->foreign_flagged, r->p->n_experiments);
 }
 
 static void note_stolen(const struct report *r)
@@ -115,7 +149,7 @@ static void note_stolen(const struct report *r)
 	const struct analysis *a = r->a;
 
 	if (a->stolen_flagged)
-		note(r, NOTE_WARNING,
+		note(r, is_worth_a_warning(r, a->stolen_flagged) ? NOTE_WARNING : NOTE_DETAIL,
 		     "in %zu of %zu experiments the hypervisor gave CPU time of this machine to "
 		     "others (%.1f %% of what the program ran and waited "
 		     "for a CPU). Waits get longer by that, and so does what depends on them: "
@@ -402,12 +436,12 @@ static void print_fidelity(const struct report *r)
 	paragraph(r, 2, "Fidelity: %s%s.%s", words, noise.text, more);
 }
 
-void footer_print(const struct report *r)
+void footer_print(const struct report *r, const struct notes *run)
 {
 	print_fidelity(r);
 	if (r->verbose)
 		print_books(r);
-	footer_notes(r);
+	notes_print(r, run, false);
 	next_print(r);
 }
 

@@ -55,16 +55,27 @@ static void print_head(const struct report *r)
 	}
 }
 
-static void print_answer(const struct report *r, const struct analysis_point *point)
+/* What is to be known before the numbers are believed stands beside what they say. @run: notes on
+ * the whole run. */
+static void print_answer(const struct report *r, const struct analysis_point *point,
+			 const struct notes *of_table, const struct notes *run)
 {
 	_cleanup_free_ char *said = answer(r, point);
 
 	if (*said)
 		paragraph(r, 0, "%s", said);
+	notes_print(r, run, true);
+	notes_print(r, of_table, true);
 }
 
-static void print_point(const struct report *r, const struct analysis_point *point)
+static void print_point(const struct report *r, const struct analysis_point *point,
+			const struct notes *run)
 {
+	_cleanup_(notes_free) struct notes of_table = {0};
+	struct report collects = *r;
+
+	collects.notes = &of_table;
+	table_notes(&collects, point);
 	(void)fputc('\n', r->out);
 	if (point->kind == PROFILE_LATENCY) {
 		heading(r, "Latency point '%s': %" PRIu64 " %s", point->name, point->visits,
@@ -72,14 +83,14 @@ static void print_point(const struct report *r, const struct analysis_point *poi
 								       : "departures");
 		if (point->intervals)
 			latency_head_notes(r, point->intervals);
-		print_answer(r, point);
+		print_answer(r, point, &of_table, run);
 		if (analysis_was_tried(point))
 			paragraph(r, 0,
 				  "Per line: by how many %% the mean latency shrinks if the line "
 				  "runs 25, 50, 75, 100 %% faster.");
 	} else {
 		heading(r, "Progress point '%s': %" PRIu64 " visits", point->name, point->visits);
-		print_answer(r, point);
+		print_answer(r, point, &of_table, run);
 		if (analysis_slopes_only(point))
 			paragraph(r, 0,
 				  "Per line: by how many %% the time per visit shrinks for each "
@@ -95,7 +106,7 @@ static void print_point(const struct report *r, const struct analysis_point *poi
 	}
 	if (analysis_was_tried(point) || analysis_has_slopes(point))
 		table_print(r, point);
-	table_notes(r, point);
+	notes_print(r, &of_table, false);
 	if (analysis_has_classes(point)) {
 		(void)fputc('\n', r->out);
 		classes_print(r, point);
@@ -144,22 +155,30 @@ static void print_counters(const struct report *r)
 void report_print(FILE *out, const struct profile *p, const struct analysis *a,
 		  const struct report_options *o, const struct report_hints *h)
 {
-	struct report r = make_report(out, p, a, o, h);
+	struct report r = make_report(out, p, a, o, h), collects = r;
+	_cleanup_(notes_free) struct notes run = {0};
+	const struct notes none = {0}, *warnings = &run;
 
+	collects.notes = &run;
+	footer_notes(&collects);
 	if (report_is_empty(a)) {
 		heading(&r, "The profile is empty.");
 		empty_notes(&r);
 		print_counters(&r);
-		if (p->n_experiments)
-			footer_print(&r);
+		if (p->n_experiments) {
+			notes_print(&r, &run, true);
+			footer_print(&r, &run);
+		}
 		return;
 	}
 	print_head(&r);
 	for (size_t i = 0; i < a->n_points; i++)
-		if (a->points[i].visits)
-			print_point(&r, &a->points[i]);
+		if (a->points[i].visits) {
+			print_point(&r, &a->points[i], warnings);
+			warnings = &none;
+		}
 	silent_notes(&r);
 	intervals_missing(&r);
 	print_counters(&r);
-	footer_print(&r);
+	footer_print(&r, &run);
 }

@@ -413,6 +413,13 @@ void note(const struct report *r, enum note_kind kind, const char *fmt, ...)
 	}
 }
 
+void notes_print(const struct report *r, const struct notes *n, bool warnings)
+{
+	for (size_t i = 0; i < n->n; i++)
+		if ((n->list[i].kind == NOTE_WARNING) == warnings)
+			note(r, n->list[i].kind, "%s", n->list[i].text);
+}
+
 void notes_free(struct notes *n)
 {
 	for (size_t i = 0; i < n->n; i++)

@@ -145,7 +145,9 @@ void text_table_end(struct text_table *t);
 void note(const struct report *r, enum note_kind kind, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 extern const char *const note_kind_names[]; /* "note" of two, "warning", "reason", "command" */
-void notes_free(struct notes *n);	    /* frees the contents, not @n */
+/* Prints those that are warnings, or those that are none. */
+void notes_print(const struct report *r, const struct notes *n, bool warnings);
+void notes_free(struct notes *n); /* frees the contents, not @n */
 
 /* The command that makes more of a program that was too short, if there is one. */
 void note_again(const struct report *r);
@@ -185,9 +187,9 @@ extern const char *const class_titles[PROFILE_CLASSES];
 const struct analysis_line **class_lines(const struct analysis_point *point, size_t *ret_n);
 struct words class_length(const struct analysis_point *point, size_t class); /* on average */
 void classes_print(const struct report *r, const struct analysis_point *point);
-/* How far the report can be trusted, if r->verbose with the books of all experiments; notes on the
- * whole run; and what to do next. */
-void footer_print(const struct report *r);
+/* How far the report can be trusted, if r->verbose with the books of all experiments; those notes on
+ * the whole run that are no warnings; and what to do next. */
+void footer_print(const struct report *r, const struct notes *run);
 void next_print(const struct report *r);
 void footer_notes(const struct report *r);
 /* Does a row of any point have this verdict, for this reason? */
