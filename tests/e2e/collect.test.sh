@@ -59,7 +59,9 @@ verdict 'shares are those of the program' "$why" log complaint
 
 why=''
 "$COZBPF" top --db db >table 2>complaint || why+=" status $?;"
-grep -q 'samples of busy CPUs' table || why+=' no head;'
+read -r sampled unit < <(tr '\n' ' ' <table | sed -nE 's/.*samples of busy CPUs .* of the ([0-9.]+) (m?s) of CPU time that were sampled.*/\1 \2/p')
+awk -v t="$sampled" -v u="$unit" -v n="$(nproc)" 'BEGIN { s = u == "ms" ? t / 1000 : t; exit !(s > 4 * n && s < 7 * n) }' ||
+	why+=" $sampled $unit were sampled of $(nproc) CPUs in 5 s;"
 [ ! -s complaint ] || why+=' a complaint;'
 "$COZBPF" top --db db --html page.html >/dev/null 2>>complaint || why+=' no page;'
 grep -q '<td class=name>more' page.html || why+=' nothing on the page;'

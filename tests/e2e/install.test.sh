@@ -53,3 +53,18 @@ offers 'options of another command' --until-ci --nothing cozbpf run --u
 offers 'words that an option takes' always yes cozbpf attach --inject a
 cursor=3 offers 'functions of the program' progress work cozbpf run -p pro -- "$BUILD/examples/barrier"
 offers 'processes' $$ nothing cozbpf attach ''
+offers 'commands to be helped with' annotate --help cozbpf help an
+offers 'what can be listed' points --source cozbpf list p
+offers 'what a database is asked for' compact points cozbpf db c
+offers 'options of what a database is asked for' --older-than --to cozbpf db compact --o
+offers 'what to try' timer disk cozbpf run --what t
+offers 'the next of what to try' disk,network disk,disk cozbpf run --what disk,n
+offers 'a kind of wait' network disk cozbpf run --fixed-class n
+
+why=''
+cmp -s <("$COZBPF" help report) <("$COZBPF" report --help) || why+=' help of a command is not its --help;'
+cmp -s <("$COZBPF" help) <("$COZBPF" --help) || why+=' help alone is not --help;'
+"$COZBPF" help repot >"$tmp/out" 2>&1 && why+=' another word is taken;'
+grep -q 'did you mean report' "$tmp/out" || why+=' nothing is proposed;'
+"$COZBPF" help | grep -q 'cozbpf list .*points' || why+=' list points is not in the overview;'
+verdict 'help' "$why" "$tmp/out"

@@ -45,6 +45,15 @@ refused 'two forms at once' '--json and --csv: choose one' --json --csv
 cmp -s "$tmp/full.html" "$tmp/files/page.html" || why+=' not the second one;'
 verdict 'an older report is replaced' "$why" "$tmp/complaint"
 
+# The file that run writes is the one that is meant.
+mkdir "$tmp/here"
+why=''
+(cd "$tmp/here" && "$COZBPF" report) >"$tmp/out" 2>"$tmp/complaint" && why+=' there is none, and it is printed;'
+[ "$(wc -l <"$tmp/complaint")" -eq 1 ] && grep -q 'There is no cozbpf.jsonl here' "$tmp/complaint" || why+=' not one line about it;'
+cp "$SRC/tests/data/exact.jsonl" "$tmp/here/cozbpf.jsonl"
+(cd "$tmp/here" && cmp -s <("$COZBPF" report --csv) <("$COZBPF" report --csv cozbpf.jsonl)) || why+=' it is not taken;'
+verdict 'report without a file' "$why" "$tmp/complaint"
+
 # No line is longer than was asked for, nor than 100 columns where nothing is known of the terminal.
 wide() { # COLUMNS COMMAND...
 	local most=$1 longest

@@ -82,6 +82,11 @@ static void defaults(void **state)
 
 static void every_option(void **state)
 {
+	static const struct {
+		const char *line;
+		uint64_t ns;
+	} times[] = {{"-d|10s|x", 10000000000}, {"-d|1m|x", 60000000000},
+		     {"-d|1.5h|x", 5400000000000}, {"-d|0|x", 0}, {"-d|31d|x", 2678400000000000}};
 	struct run_options o;
 
 	(void)state;
@@ -105,6 +110,13 @@ static void every_option(void **state)
 		   &o);
 	assert_int_equal(o.duration_ns, 250000000);
 	assert_int_equal(o.delay_ns, 3000000000);
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+		struct run_options timed;
+
+		parse_good(times[i].line, &timed);
+		assert_int_equal(timed.duration_ns, times[i].ns);
+		run_options_free(&timed);
+	}
 	assert_int_equal(o.pay, RUN_PAY_HOLD);
 	assert_int_equal(o.sync, RUN_SYNC_PTHREAD);
 	assert_int_equal(o.granularity, RUN_BY_FUNCTION);
@@ -261,7 +273,12 @@ static void bad_lines(void **state)
 		{"--source-prefix|/a|x", "--source-prefix '/a': allowed is OLD=NEW"},
 		{"--source-prefix|=/a|x", "--source-prefix '=/a': allowed is OLD=NEW"},
 		{"-f|xml|x", "--format 'xml': allowed are json, coz"},
-		{"-d|-1|x", "--duration '-1': allowed are numbers from 0 to 2678400"},
+		{"-d|-1|x", "--duration '-1': allowed are times such as 10, 10s, 1.5m, 2h, up to "
+			    "31d"},
+		{"-d|10 s|x", "--duration '10 s'"},
+		{"-d|10ms|x", "--duration '10ms'"},
+		{"-d|s|x", "--duration 's'"},
+		{"-d|32d|x", "--duration '32d'"},
 		{"-d|1e3|x", "--duration '1e3'"},
 		{"-d|nan|x", "--duration 'nan'"},
 		{"-d|.|x", "--duration '.'"},
@@ -282,7 +299,7 @@ static void bad_lines(void **state)
 					       "CPU wherever it is; use --fixed-class cpu"},
 		{"--fixed-class|tape|x", "--fixed-class 'tape': allowed is one of disk, network, "
 					 "timer, process, other, cpu"},
-		{"--what|disk,|x", "--what 'disk,': allowed is all, or a list of on-cpu, disk, "
+		{"--what|disk,|x", "--what 'disk,': allowed is a list of all, on-cpu, disk, "
 				   "network, timer, process, other, cpu"},
 		{"--what|disks|x", "--what 'disks'"},
 		{"--repeat|auto|x", "--repeat auto has no end"},

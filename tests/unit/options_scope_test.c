@@ -185,7 +185,7 @@ static void help_lists_its_options(void **state)
 		assert_int_equal(fclose(f), 0);
 		assert_non_null(strstr(text, own[kind]));
 		assert_null(strstr(text, not [kind]));
-		assert_non_null(strstr(text, "--duration SECS"));
+		assert_non_null(strstr(text, "--duration TIME"));
 		assert_non_null(strstr(text, "--progress POINT"));
 		free(text);
 	}

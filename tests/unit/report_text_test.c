@@ -587,7 +587,8 @@ static void empty_profiles_explain_themselves(void **state)
 	(void)sample_visits(&p, "a.c:1", 0, 500 * MS, 0);
 	text = print(&p, NULL, NULL);
 	says(text, "'p' never fired");
-	says(text, "Only 1 experiments");
+	says(text, "Only 1 experiment in ");
+	says_not(text, "1 experiments");
 	free(text);
 	profile_free(&p);
 	/* Experiments without points at all. */

@@ -133,9 +133,9 @@ static int info(struct db_command *c)
 				     (unsigned long long)s.numbers[2]);
 	}
 	if (r == 0)
-		(void)printf("%zu epochs, %llu KiB. found: samples whose entry in the kernel's "
+		(void)printf("%zu epoch%s, %llu KiB. found: samples whose entry in the kernel's "
 			     "table was there already\n",
-			     epochs, (unsigned long long)bytes >> 10);
+			     epochs, epochs == 1 ? "" : "s", (unsigned long long)bytes >> 10);
 	database_close(d);
 	return r;
 }
@@ -231,7 +231,8 @@ static int compact(struct db_command *c)
 		r = database_compact(d, now > c->older_s ? now - c->older_s : 0, &days, c->e);
 	database_close(d);
 	if (r == 0)
-		(void)printf("%zu days were made one epoch each\n", days);
+		(void)printf("%zu day%s made one epoch each\n", days,
+			     days == 1 ? " was" : "s were");
 	return r;
 }
 

@@ -65,12 +65,12 @@ static const struct option_row rows[] = {
 };
 
 static const struct cmd_help help = {
-	"Usage: cozbpf report [OPTION]... FILE...\n"
+	"Usage: cozbpf report [OPTION]... [FILE]...\n"
 	"       cozbpf report --db DIR [OPTION]...\n"
 	"Print what profiles say: per progress point the lines that were tried, the effect of "
 	"making\n"
 	"them faster with its 95 % interval, and a verdict. Several files are taken as one "
-	"profile.\nReads profiles of cozbpf and of Coz.\n",
+	"profile;\nwithout any it is " RUN_DEFAULT_OUTPUT ". Reads profiles of cozbpf and of Coz.\n",
 	rows,
 	"\nExample:\n  cozbpf report --top 5 profile.coz",
 };
@@ -216,29 +216,37 @@ int cmd_report(int argc, char **argv)
 	_cleanup_(profile_free) struct profile p = {0};
 	_cleanup_(report_command_free) struct report_command c = {
 		.report = {.uid = (uid_t)-1, .gid = (gid_t)-1}, .to_s = UINT64_MAX};
+	char output[] = RUN_DEFAULT_OUTPUT, *own[] = {output}, **files;
 	struct error e = {0};
-	int first, status = cmd_parse(&help, &c, &c.help, argc, argv, &first);
+	int first, n, status = cmd_parse(&help, &c, &c.help, argc, argv, &first);
 
 	if (status >= 0)
 		return status;
+	files = argv + first;
+	n = argc - first;
 	if (c.database && first < argc)
 		return log_error("report: --db and '%s': choose one", argv[first]);
-	if (!c.database && first >= argc)
-		return log_error("report: which profile? Usage: cozbpf report [OPTION]... FILE...");
+	if (!c.database && first >= argc) {
+		if (access(RUN_DEFAULT_OUTPUT, F_OK) < 0)
+			return log_error("report: which profile? There is no " RUN_DEFAULT_OUTPUT
+					 " here; cozbpf report FILE...");
+		files = own;
+		n = 1;
+	}
 	if (report_choice_check(&c.report, &e) < 0)
 		return log_error("report: %s", e.text);
 	if (c.database &&
 	    cmd_experiments("report", c.database, c.from_s, c.to_s, c.build, &p, &e) < 0)
 		return log_error("report: %s", e.text);
 	c.report.is_private = c.database && replace_file_source_is_private(c.database);
-	for (int i = first; i < argc; i++) {
-		c.report.is_private |= replace_file_source_is_private(argv[i]);
-		if (profile_read(&p, argv[i], &e) < 0)
+	for (int i = 0; i < n; i++) {
+		c.report.is_private |= replace_file_source_is_private(files[i]);
+		if (profile_read(&p, files[i], &e) < 0)
 			return log_error("report: %s", e.text);
 	}
 	if (c.lines.n_prefixes)
 		profile_rename_lines(&p, rename_line, &c.lines);
 	if (c.report.with_source)
 		take_sources(&p);
-	return print(&c, &p, first + 1 == argc ? argv[first] : NULL);
+	return print(&c, &p, n == 1 ? files[0] : NULL);
 }

@@ -94,9 +94,9 @@ static void print(const struct run *r, const struct validation *v)
 	utf8_make_printable(line, utf8_locale());
 	for (size_t i = 0; i < v->n_levels; i++)
 		largest = fmax(largest, fabs(v->levels[i].gap));
-	(void)printf("Validation of %s, %zu experiments: effect on the time per visit in points, "
+	(void)printf("Validation of %s, %zu experiment%s: effect on the time per visit in points, "
 		     "below 0 it takes longer; 95 %% intervals\n",
-		     line, v->experiments);
+		     line, v->experiments, v->experiments == 1 ? "" : "s");
 	(void)printf("  %-10s", "slowed by");
 	for (size_t i = 0; i < v->n_levels; i++)
 		(void)printf("  %16.0f %%", 100 * v->levels[i].slowed);

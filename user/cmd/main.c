@@ -25,7 +25,7 @@ static const struct {
 	{"system", cmd_system,
 	 "--cgroup PATH | --uid USER | --comm GLOB | --exe PATH | --pid-tree PID",
 	 "profile all processes that something holds of (root)"},
-	{"report", cmd_report, "[OPTION]... FILE...", "print what profiles say"},
+	{"report", cmd_report, "[OPTION]... [FILE]...", "print what profiles say"},
 	{"diff", cmd_diff, "[OPTION]... BEFORE AFTER",
 	 "say what a change was worth, and whether a prediction came true"},
 	{"merge", cmd_merge, "-o FILE PROFILE...",
@@ -42,7 +42,7 @@ static const struct {
 	 "compare predictions for a line with the line really slowed"},
 	{"check", cmd_check, "[COMMAND]",
 	 "say what works on this machine, and how to fix the rest"},
-	{"list", cmd_list, "lines|functions COMMAND|PID [GLOB]",
+	{"list", cmd_list, "lines|functions|points COMMAND|PID [GLOB]",
 	 "print names for --progress and --fixed-line"},
 };
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -55,7 +55,7 @@ static void overview(FILE *out)
 	for (size_t i = 0; i < N_COMMANDS; i++)
 		(void)fprintf(out, "  cozbpf %-9s%s\n                %s\n", commands[i].name,
 			      commands[i].arguments, commands[i].summary);
-	(void)fputs("\ncozbpf COMMAND --help says more about one of them. Example:\n"
+	(void)fputs("\ncozbpf help COMMAND says more about one of them. Example:\n"
 		    "  cozbpf run -p finish_request -d 60 -- ./server\n",
 		    out);
 }
@@ -91,17 +91,23 @@ static void keep_memory(void)
 static int dispatch(int argc, char **argv)
 {
 	const char *names[N_COMMANDS + 1] = {}, *near;
+	static char asked[] = "--help";
 
 	if (argc < 2) {
 		overview(stderr);
 		return EXIT_OURS;
+	}
+	if (strcmp(argv[1], "help") == 0 && argc > 2) {
+		argv[1] = argv[2];
+		argv[2] = asked;
+		argc = 3;
 	}
 	for (size_t i = 0; i < N_COMMANDS; i++) {
 		if (strcmp(argv[1], commands[i].name) == 0)
 			return commands[i].run(argc - 1, argv + 1);
 		names[i] = commands[i].name;
 	}
-	if (is(argv[1], "--help", "-h")) {
+	if (is(argv[1], "--help", "-h") || strcmp(argv[1], "help") == 0) {
 		overview(stdout);
 		return 0;
 	}

@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/open_file.h"
 
@@ -14,6 +15,7 @@
 #include <time.h>
 
 #define MOST_LINE 4096
+#define MAX_SECONDS (31 * 24 * 3600)
 
 /* A number, and behind it one of the units or none. */
 static int set_quantity(void *target, const struct option_row *row, const char *value,
@@ -28,6 +30,26 @@ static int set_quantity(void *target, const struct option_row *row, const char *
 	if (!v || __builtin_mul_overflow(v, unit ? factors[unit - units] : 1, &v) || v > INT64_MAX)
 		return fail(e, EINVAL, "--%s '%s': allowed are %s", row->name, value, allowed);
 	*(uint64_t *)((char *)target + row->offset) = v;
+	return 0;
+}
+
+int option_set_seconds(void *target, const struct option_row *row, const char *value,
+		       struct error *e)
+{
+	static const char units[] = "smhd";
+	static const double factors[] = {1, 60, 3600, 86400};
+	size_t n = strlen(value);
+	const char *unit = n ? strchr(units, value[n - 1]) : NULL;
+	_cleanup_free_ char *number = xstrndup(value, n - (unit != NULL));
+	double s = 0;
+	bool good = option_real(row, number, 0, MAX_SECONDS, &s, NULL) == 0;
+
+	s *= unit ? factors[unit - units] : 1;
+	if (!good || s > MAX_SECONDS)
+		return fail(e, EINVAL,
+			    "--%s '%s': allowed are times such as 10, 10s, 1.5m, 2h, up to 31d",
+			    row->name, value);
+	*(uint64_t *)((char *)target + row->offset) = (uint64_t)(s * (double)NSEC_PER_SEC + 0.5);
 	return 0;
 }
 

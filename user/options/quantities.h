@@ -8,6 +8,9 @@
  * seconds); bytes, as "512K", "200M", "1G". */
 int option_set_span(void *target, const struct option_row *row, const char *value, struct error *e);
 int option_set_size(void *target, const struct option_row *row, const char *value, struct error *e);
+/* A uint64_t of nanoseconds: a time, as above or with a fraction ("0.5", "1.5m"); 0 as well. */
+int option_set_seconds(void *target, const struct option_row *row, const char *value,
+		       struct error *e);
 /* A gid_t: a group by name or number. */
 int option_set_group(void *target, const struct option_row *row, const char *value,
 		     struct error *e);

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/waits.h"
+#include "options/quantities.h"
 #include "options/run_options.h"
 #include "experiment/backend.h"
 
@@ -14,8 +15,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define MAX_SECONDS (31 * 24 * 3600)
 
 static const char *const pay_names[] = {"auto", "sleep", "hold", "spin", NULL};
 static const char *const sync_names[] = {"sched", "pthread", NULL};
@@ -159,17 +158,6 @@ static int set_repeat(void *target, const struct option_row *row, const char *va
 	return option_set_whole(target, row, value, e);
 }
 
-int option_set_seconds(void *target, const struct option_row *row, const char *value,
-		       struct error *e)
-{
-	double s;
-	int r = option_real(row, value, 0, MAX_SECONDS, &s, e);
-
-	if (r == 0)
-		*(uint64_t *)field(target, row) = (uint64_t)(s * (double)NSEC_PER_SEC + 0.5);
-	return r;
-}
-
 int option_set_whole(void *target, const struct option_row *row, const char *value, struct error *e)
 {
 	return option_unsigned(row, value, (uint64_t)row->min, (uint64_t)row->max,
@@ -243,7 +231,7 @@ static int set_what(void *target, const struct option_row *row, const char *valu
 			what |= 1U << kind;
 		else
 			return fail(e, EINVAL,
-				    "--%s '%s': allowed is all, or a list of " WAITS_ON_CPU "%s",
+				    "--%s '%s': allowed is a list of all, " WAITS_ON_CPU "%s",
 				    row->name, value, wait_list);
 		from += n;
 		if (!*from)
@@ -457,9 +445,9 @@ const struct option_row run_option_rows[] = {
 	 .not_for = NOT_VALIDATE},
 	{"format", 'f', "FORMAT", "json, or coz for its older viewers (json)", option_choice,
 	 offsetof(struct run_options, format), .choices = format_names, .not_for = NOT_VALIDATE},
-	{"duration", 'd', "SECS",
-	 "end the program (SIGTERM) and the profile after SECS\nseconds (0: when the program ends "
-	 "by itself)",
+	{"duration", 'd', "TIME",
+	 "end the program (SIGTERM) and the profile after TIME: 10 or\n10s, 2m, 1h (0: when the "
+	 "program ends by itself)",
 	 option_set_seconds, offsetof(struct run_options, duration_ns), .not_for = NOT_RUNNING},
 	{"runs", 'n', "N",
 	 "run the program N times, each an experiment from end to\nend: for programs that end, "
@@ -471,12 +459,12 @@ const struct option_row run_option_rows[] = {
 	 "is reached",
 	 set_repeat, offsetof(struct run_options, repeat), .min = 1, .max = 1000000,
 	 .not_for = NOT_RUNNING | NOT_VALIDATE},
-	{"delay", 0, "SECS", "let the program start up for SECS seconds first (0)",
+	{"delay", 0, "TIME", "let the program start up for so long first (0)",
 	 option_set_seconds, offsetof(struct run_options, delay_ns)},
 	{"until-ci", 0, "POINTS",
 	 "stop when the effects of the top lines at 50 % are known to\n"
 	 "+-POINTS; the program runs on, but with --duration it is\n"
-	 "ended then, and after SECS at the latest",
+	 "ended then, and after its TIME at the latest",
 	 option_set_percent, offsetof(struct run_options, until_ci), .min = 0.1, .max = 50,
 	 .not_for = NOT_VALIDATE},
 	{"pay", 0, "HOW", "how threads are paused: auto, sleep, hold, spin (auto)", option_choice,

@@ -28,9 +28,6 @@ int option_set_whole(void *target, const struct option_row *row, const char *val
 int option_set_real(void *target, const struct option_row *row, const char *value, struct error *e);
 int option_set_percent(void *target, const struct option_row *row, const char *value,
 		       struct error *e);
-/* A uint64_t of nanoseconds: seconds, with a fraction. */
-int option_set_seconds(void *target, const struct option_row *row, const char *value,
-		       struct error *e);
 /* An int: a real-time signal. */
 int option_set_signal(void *target, const struct option_row *row, const char *value,
 		      struct error *e);

@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "options/quantities.h"
 #include "options/run_option_rows.h"
 #include "options/run_options.h"
 
@@ -71,8 +72,8 @@ static const struct option_row attach_rows[] = {
 	 "only " FOLLOW_REST,
 	 set_follow, AT(follow), .choices = follow_names},
 	{.include = only_row},
-	{"duration", 'd', "SECS",
-	 "let go after SECS seconds (0: by Ctrl-C, or when all\nprocesses have ended)",
+	{"duration", 'd', "TIME",
+	 "let go after TIME: 10 or 10s, 2m, 1h (0: by Ctrl-C, or when\nall processes have ended)",
 	 option_set_seconds, offsetof(struct run_options, duration_ns)},
 	{.include = handler_rows},
 	{NULL},
@@ -89,8 +90,8 @@ static const struct option_row system_rows[] = {
 	{"pid-tree", 0, "PID", "this process and all that come from it", set_tree},
 	{"kernel", 0, NULL, "try the kernel's functions, too, instead of the lines that\ncall them",
 	 option_flag, AT(kernel)},
-	{"duration", 'd', "SECS", "let go after SECS seconds (0: by Ctrl-C)", option_set_seconds,
-	 offsetof(struct run_options, duration_ns)},
+	{"duration", 'd', "TIME", "let go after TIME: 10 or 10s, 2m, 1h (0: by Ctrl-C)",
+	 option_set_seconds, offsetof(struct run_options, duration_ns)},
 	{.include = handler_rows},
 	{NULL},
 };

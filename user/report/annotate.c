@@ -90,10 +90,11 @@ static void put_head(const struct annotate_rows *x)
 	const struct shares_code *of = x->p->of;
 	_cleanup_free_ char *name = annotate_function(x);
 
-	paragraph(&x->r, 0, "%s in %s: %" PRIu64 " of %" PRIu64 " samples (%.1f %%) of %s.", name,
-		  of->image, of->samples, of->total, 100 * (double)of->samples / (double)of->total,
-		  of->event);
-	paragraph(&x->r, 0, "%zu instructions in %zu blocks.", a->flow.n, a->flow.n_blocks);
+	paragraph(&x->r, 0, "%s in %s: %" PRIu64 " of %" PRIu64 " sample%s (%.1f %%) of %s.", name,
+		  of->image, of->samples, of->total, plural(of->total),
+		  100 * (double)of->samples / (double)of->total, of->event);
+	paragraph(&x->r, 0, "%zu instruction%s in %zu block%s.", a->flow.n, plural(a->flow.n),
+		  a->flow.n_blocks, plural(a->flow.n_blocks));
 	annotate_notes(x);
 	(void)fprintf(x->r.out, "%8s %7s %7s%*s  %6s\n", "samples", "share",
 		      a->model.cycles ? "cycles" : "", margin(x) - MARGIN,
@@ -105,7 +106,7 @@ static void put_gap(const struct annotate_rows *x, size_t *hidden)
 {
 	if (*hidden)
 		(void)fprintf(x->r.out, "%*s... %zu instruction%s\n", margin(x), "", *hidden,
-			      *hidden == 1 ? "" : "s");
+			      plural(*hidden));
 	*hidden = 0;
 }
 

@@ -23,6 +23,13 @@ const char *what_shrinks(const struct analysis_point *point)
 	return point->kind == PROFILE_LATENCY ? "mean latency" : "time per visit";
 }
 
+const char *what_is_counted(const struct analysis_point *point)
+{
+	return point->kind == PROFILE_THROUGHPUT		  ? "visit"
+	       : point->intervals || !analysis_was_tried(point) ? "interval"
+								  : "departure";
+}
+
 static bool is_sure(struct analysis_change c, enum verdict v)
 {
 	return v == VERDICT_HELPS ? c.low > 0 : v == VERDICT_HURTS ? c.high < 0 : false;
@@ -122,9 +129,9 @@ static void tell_counts(FILE *f, const struct analysis_point *point)
 static void tell_disturbed(FILE *f, const struct report *r)
 {
 	(void)fprintf(f,
-		      "In %zu of %zu experiments %s took CPU time: no verdict is given. Repeat the "
+		      "In %zu of %zu experiment%s %s took CPU time: no verdict is given. Repeat the "
 		      "run on a quiet machine. ",
-		      r->a->disturbed, r->p->n_experiments,
+		      r->a->disturbed, r->p->n_experiments, plural(r->p->n_experiments),
 		      !r->a->stolen_flagged    ? "other programs"
 		      : !r->a->foreign_flagged ? "a hypervisor"
 					       : "other programs or a hypervisor");

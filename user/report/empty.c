@@ -168,9 +168,9 @@ static bool too_short(const struct report *r)
 		     s < SHORT_RUN_S ? ": the run was too short" : "", s, USEFUL_RUN_S);
 	else
 		note(r, NOTE_REASON,
-		     "Only %zu experiments in %.1f s: a first verdict on a few lines takes about "
+		     "Only %zu experiment%s in %.1f s: a first verdict on a few lines takes about "
 		     "%.0f s. Runs into the same file add up.",
-		     r->p->n_experiments, s, USEFUL_RUN_S);
+		     r->p->n_experiments, plural(r->p->n_experiments), s, USEFUL_RUN_S);
 	note_again(r);
 	return true;
 }

@@ -75,8 +75,9 @@ enum light fidelity_light(const struct analysis *a, size_t n_experiments, char *
 	else if (any_refused(a))
 		*words = xstrdup("poor: threads could not be paused as they should have been");
 	else
-		*words = xasprintf("%s: %zu of %zu experiments were disturbed", light_names[light],
-				   a->marked, n_experiments);
+		*words = xasprintf("%s: %zu of %zu experiment%s %s disturbed", light_names[light],
+				   a->marked, n_experiments, plural(n_experiments),
+				   a->marked == 1 ? "was" : "were");
 	return light;
 }
 
@@ -132,16 +133,18 @@ static void note_foreign(const struct report *r)
 	if ((is_worth_a_warning(r, a->foreign_flagged) && theirs) ||
 	    (any_starred(a) && !analysis_disturbed(r->p, a)))
 		note(r, NOTE_WARNING,
-		     "%zu of %zu experiments ran with other programs taking CPU (%.1f %% of the "
+		     "%zu of %zu experiment%s ran with other programs taking CPU (%.1f %% of the "
 		     "wait time%s). Effects can be off by several points, "
 		     "those with a * behind the verdict above all: repeat the run on a quiet "
 		     "machine.",
-		     a->foreign_flagged, r->p->n_experiments, 100 * a->foreign, part.text);
+		     a->foreign_flagged, r->p->n_experiments, plural(r->p->n_experiments),
+		     100 * a->foreign, part.text);
 	else if (a->foreign > 0.0005)
 		note(r, NOTE_DETAIL,
 		     "Other programs took CPU for %.1f %% of the wait time%s; in %zu of %zu "
-		     "experiments so much that they count for less.",
-		     100 * a->foreign, part.text, a->foreign_flagged, r->p->n_experiments);
+		     "experiment%s so much that they count for less.",
+		     100 * a->foreign, part.text, a->foreign_flagged, r->p->n_experiments,
+		     plural(r->p->n_experiments));
 }
 
 static void note_stolen(const struct report *r)
@@ -150,11 +153,12 @@ static void note_stolen(const struct report *r)
 
 	if (a->stolen_flagged)
 		note(r, is_worth_a_warning(r, a->stolen_flagged) ? NOTE_WARNING : NOTE_DETAIL,
-		     "in %zu of %zu experiments the hypervisor gave CPU time of this machine to "
+		     "in %zu of %zu experiment%s the hypervisor gave CPU time of this machine to "
 		     "others (%.1f %% of what the program ran and waited "
 		     "for a CPU). Waits get longer by that, and so does what depends on them: "
 		     "repeat the run when the host is quiet.",
-		     a->stolen_flagged, r->p->n_experiments, 100 * a->stolen);
+		     a->stolen_flagged, r->p->n_experiments, plural(r->p->n_experiments),
+		     100 * a->stolen);
 }
 
 /* What it cost the machine to be looked at. */
@@ -234,12 +238,13 @@ static void note_intervals(const struct report *r)
 	note_allowed(r);
 	if (a->marked)
 		note(r, NOTE_DETAIL,
-		     "%zu of %zu experiments were outside the bounds of fidelity (2 %% of the time "
+		     "%zu of %zu experiment%s %s outside the bounds of fidelity (2 %% of the time "
 		     "behind other programs, 3 %% taken by a "
 		     "hypervisor, books off by 1 %%, payments too long by a quarter, another "
 		     "sampling rate than in the end) and count for less, by "
-		     "how far they were, whatever they showed.",
-		     a->marked, r->p->n_experiments);
+		     "how far that was, whatever they showed.",
+		     a->marked, r->p->n_experiments, plural(r->p->n_experiments),
+		     a->marked == 1 ? "was" : "were");
 }
 
 static bool same(const char *a, const char *b)
@@ -463,7 +468,9 @@ void footer_notes(const struct report *r)
 	verdict_notes(r);
 	if (r->p->bad_lines)
 		note(r, NOTE_PLAIN,
-		     "%zu lines of the input were no records and were skipped (the first: line "
+		     "%zu line%s of the input %s no record%s and %s skipped (the first: line "
 		     "%zu).",
-		     r->p->bad_lines, r->p->first_bad_line);
+		     r->p->bad_lines, plural(r->p->bad_lines),
+		     r->p->bad_lines == 1 ? "was" : "were", plural(r->p->bad_lines),
+		     r->p->bad_lines == 1 ? "was" : "were", r->p->first_bad_line);
 }

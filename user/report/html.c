@@ -93,12 +93,13 @@ static void put_head(const struct report *r)
 		 s && s->command ? s->command : "A causal profile");
 	if (s && s->time)
 		(void)fprintf(r->out, "%s UTC &middot; ", text_time(s->time / 1000000000).text);
-	(void)fprintf(r->out, "%zu experiments, %s, in %zu run%s", p->n_experiments,
-		      text_duration(r->a->elapsed_ns).text, p->n_runs, p->n_runs == 1 ? "" : "s");
+	(void)fprintf(r->out, "%zu experiment%s, %s, in %zu run%s", p->n_experiments,
+		      plural(p->n_experiments), text_duration(r->a->elapsed_ns).text, p->n_runs,
+		      plural(p->n_runs));
 	if (s && s->host)
 		html_put(r, " &middot; on %s", s->host);
 	if (s && s->cpus)
-		(void)fprintf(r->out, " with %.0f CPU%s", (double)s->cpus, s->cpus == 1 ? "" : "s");
+		(void)fprintf(r->out, " with %.0f CPU%s", (double)s->cpus, plural(s->cpus));
 	if (s && s->kernel)
 		html_put(r, ", Linux %s", s->kernel);
 	if (r->directory.n) {
@@ -167,10 +168,8 @@ static void put_point(const struct report *r, size_t at)
 	(void)fprintf(r->out, "<section id=p%zu>\n<h2>%s point <span class=name>", at,
 		      point->kind == PROFILE_LATENCY ? "Latency" : "Progress");
 	html_text(r, point->name);
-	(void)fprintf(r->out, "</span> <small>%.0f %s</small></h2>\n", (double)point->visits,
-		      point->kind == PROFILE_THROUGHPUT		       ? "visits"
-		      : point->intervals || !analysis_was_tried(point) ? "intervals"
-								       : "departures");
+	(void)fprintf(r->out, "</span> <small>%.0f %s%s</small></h2>\n", (double)point->visits,
+		      what_is_counted(point), plural(point->visits));
 	html_put(r, "<p class=answer>%s\n", said);
 	if (analysis_was_tried(point) || analysis_has_slopes(point))
 		html_lines(r, at);

@@ -39,9 +39,9 @@ static void print_head(const struct report *r)
 	if (r->p->n_slopes && !r->p->n_experiments)
 		(void)fprintf(r->out, "Slopes of %s", text_duration((double)r->p->runtime_ns).text);
 	else
-		(void)fprintf(r->out, "%zu experiments, %s", r->p->n_experiments,
-			      text_duration(r->a->elapsed_ns).text);
-	(void)fprintf(r->out, ", in %zu run%s\n", r->p->n_runs, r->p->n_runs == 1 ? "" : "s");
+		(void)fprintf(r->out, "%zu experiment%s, %s", r->p->n_experiments,
+			      plural(r->p->n_experiments), text_duration(r->a->elapsed_ns).text);
+	(void)fprintf(r->out, ", in %zu run%s\n", r->p->n_runs, plural(r->p->n_runs));
 	if (r->p->n_runs == 1 && r->p->runs[0].command) {
 		_cleanup_free_ char *clean = text_clean(r, r->p->runs[0].command),
 				    *command = text_cut(r, clean, (size_t)r->width - 4);
@@ -78,9 +78,8 @@ static void print_point(const struct report *r, const struct analysis_point *poi
 	table_notes(&collects, point);
 	(void)fputc('\n', r->out);
 	if (point->kind == PROFILE_LATENCY) {
-		heading(r, "Latency point '%s': %" PRIu64 " %s", point->name, point->visits,
-			point->intervals || !analysis_was_tried(point) ? "intervals"
-								       : "departures");
+		heading(r, "Latency point '%s': %" PRIu64 " %s%s", point->name, point->visits,
+			what_is_counted(point), plural(point->visits));
 		if (point->intervals)
 			latency_head_notes(r, point->intervals);
 		print_answer(r, point, &of_table, run);
@@ -89,7 +88,8 @@ static void print_point(const struct report *r, const struct analysis_point *poi
 				  "Per line: by how many %% the mean latency shrinks if the line "
 				  "runs 25, 50, 75, 100 %% faster.");
 	} else {
-		heading(r, "Progress point '%s': %" PRIu64 " visits", point->name, point->visits);
+		heading(r, "Progress point '%s': %" PRIu64 " visit%s", point->name, point->visits,
+			plural(point->visits));
 		print_answer(r, point, &of_table, run);
 		if (analysis_slopes_only(point))
 			paragraph(r, 0,

@@ -33,18 +33,26 @@ static char *head_words(const struct shares_table *t)
 {
 	struct words from = text_time(t->s->from_s), to = text_time(t->s->to_s),
 		     sum = amount_text(t->s, t->s->amount);
+	double busy = (double)t->s->samples / (double)(t->s->samples + t->s->idle);
 
 	if (!t->s->samples)
 		return xasprintf("%s has no samples that fit.", t->database);
+	/* An epoch is longer than what was sampled in it, which the idle samples say as well. */
+	if (is_time(t->s) && t->s->idle)
+		return xasprintf(
+			"%llu sample%s of busy CPUs (%s): %s of the %s of CPU time that were "
+			"sampled, %s to %s UTC; CPUs were idle for %.1f %% of that.",
+			(unsigned long long)t->s->samples, plural(t->s->samples),
+			t->s->event ? t->s->event : "", sum.text,
+			text_duration(t->s->amount / busy).text, from.text, to.text,
+			100 * (1 - busy));
 	if (is_time(t->s))
-		return xasprintf("%llu samples of busy CPUs (%s), %s of CPU time, %s to %s UTC; "
-				 "CPUs were idle for %.1f %% of the time.",
-				 (unsigned long long)t->s->samples, t->s->event ? t->s->event : "",
-				 sum.text, from.text, to.text,
-				 100 * (double)t->s->idle / (double)(t->s->idle + t->s->samples));
-	return xasprintf("%llu samples of %s, which stand for %s of them, %s to %s UTC.",
-			 (unsigned long long)t->s->samples, t->s->event ? t->s->event : "",
-			 sum.text, from.text, to.text);
+		return xasprintf("%llu sample%s of busy CPUs (%s), %s of CPU time, %s to %s UTC.",
+				 (unsigned long long)t->s->samples, plural(t->s->samples),
+				 t->s->event ? t->s->event : "", sum.text, from.text, to.text);
+	return xasprintf("%llu sample%s of %s, which stand for %s of them, %s to %s UTC.",
+			 (unsigned long long)t->s->samples, plural(t->s->samples),
+			 t->s->event ? t->s->event : "", sum.text, from.text, to.text);
 }
 
 static size_t shown(const struct shares_table *t)

@@ -83,6 +83,11 @@ struct words text_words(const char *fmt, ...) __attribute__((format(printf, 1, 2
 struct words text_effect(const struct report *r, struct analysis_change c);
 /* "12.4 % [11.1, 13.7]": of so many times the change. */
 struct words text_interval(struct analysis_change c, double factor);
+/* What a word for so many things ends in. */
+static inline const char *plural(uint64_t n)
+{
+	return n == 1 ? "" : "s";
+}
 /* "48.8 %"; "-" if unknown. */
 struct words text_share(double share);
 /* "48.8", for a column in percent. */
@@ -202,6 +207,8 @@ void costs_notes(const struct report *r);
 bool report_is_empty(const struct analysis *a);
 void empty_notes(const struct report *r);
 const char *point_kind_name(enum profile_point_kind kind); /* "throughput", "latency" */
+/* "visit", "interval" or "departure". */
+const char *what_is_counted(const struct analysis_point *point);
 /* What effects are effects on: "mean latency" or "time per visit". */
 const char *what_shrinks(const struct analysis_point *point);
 /* Is what the line's slope says worth a sentence? */

@@ -17,17 +17,34 @@ _cozbpf_program() {
 
 # The words that an option takes, which the program names where it gets another one. Without a command or a process it does nothing else.
 _cozbpf_values() {
-	"$1" "$2" "$3" '?' 2>&1 </dev/null | sed -nE "s/.*'\?': allowed are ([a-z, ]+)$/\1/p" | tr -d ','
+	"$1" "$2" "$3" '?' 2>&1 </dev/null | sed -nE "s/.*'\?': allowed (are|is one of|is a list of) ([a-z, -]+)$/\2/p" | tr -d ','
+}
+
+# The commands, and what a command has kinds of (list, db), by its usage.
+_cozbpf_commands() {
+	"$1" --help 2>/dev/null | sed -n 's/^  cozbpf \([a-z]*\) .*/\1/p'
+}
+_cozbpf_kinds() {
+	sed -nE 's/^(Usage:| ) *cozbpf [a-z]+ ([a-z]+) .*/\2/p'
 }
 
 _cozbpf() {
-	local cozbpf=${COMP_WORDS[0]} command=${COMP_WORDS[1]} cur=$2 prev=$3 help options with_value at target
+	local cozbpf=${COMP_WORDS[0]} command=${COMP_WORDS[1]} cur=$2 prev=$3 help options with_value at target before=''
 	COMPREPLY=()
 	if ((COMP_CWORD == 1)); then
-		mapfile -t COMPREPLY < <(compgen -W "$("$cozbpf" --help 2>/dev/null | sed -n 's/^  cozbpf \([a-z]*\) .*/\1/p') --help --version" -- "$cur")
+		mapfile -t COMPREPLY < <(compgen -W "$(_cozbpf_commands "$cozbpf") help --help --version" -- "$cur")
+		return
+	fi
+	if [[ $command == help ]]; then
+		((COMP_CWORD > 2)) || mapfile -t COMPREPLY < <(compgen -W "$(_cozbpf_commands "$cozbpf")" -- "$cur")
 		return
 	fi
 	help=$("$cozbpf" "$command" --help 2>/dev/null) || return
+	if [[ $command == list || $command == db ]] && ((COMP_CWORD == 2)) && [[ $cur != -* ]]; then
+		mapfile -t COMPREPLY < <(compgen -W "$(_cozbpf_kinds <<<"$help")" -- "$cur")
+		return
+	fi
+	[[ $command != db ]] || help=$("$cozbpf" db "${COMP_WORDS[2]}" --help 2>/dev/null) || return
 	options=$(sed -nE 's/^ {2,6}((-[a-z]), )?(--[a-z-]+).*/\2 \3/p' <<<"$help")
 	with_value=$(sed -nE 's/^ {2,6}((-[a-z]), )?(--[a-z-]+) [A-Z].*/\2 \3/p' <<<"$help" | tr -s ' \n' ' ')
 	at=$(_cozbpf_program "$with_value")
@@ -46,7 +63,9 @@ _cozbpf() {
 		;;
 	-*)
 		if [[ " $with_value " == *" $prev "* ]]; then
-			mapfile -t COMPREPLY < <(compgen -W "$(_cozbpf_values "$cozbpf" "$command" "$prev")" -- "$cur")
+			# Of a list, the last item.
+			[[ $cur != *,* ]] || before=${cur%,*},
+			mapfile -t COMPREPLY < <(compgen -P "$before" -W "$(_cozbpf_values "$cozbpf" "$command" "$prev")" -- "${cur##*,}")
 			((${#COMPREPLY[@]})) || mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 			return
 		fi
@@ -56,6 +75,8 @@ _cozbpf() {
 		mapfile -t COMPREPLY < <(compgen -W "$options" -- "$cur")
 	elif [[ $command == attach ]]; then
 		mapfile -t COMPREPLY < <(compgen -W "$(ps -eo pid= 2>/dev/null)" -- "$cur")
+	elif [[ $command == list ]]; then
+		mapfile -t COMPREPLY < <(compgen -c -f -W "$(ps -eo pid= 2>/dev/null)" -- "$cur")
 	else
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
 	fi
