@@ -35,9 +35,12 @@ denied() {
 	grep -qE "$pattern" answer || why+=" $(cat answer);"
 	! grep -qE ' (DENIED|denied) ' out || why+=' there are rows that are denied;'
 	[ "$(grep -cE "${pattern%%;*}" out)" -eq 1 ] || why+=' it is said more than once;'
+	[ "$(grep -cE "${pattern#*; }" out)" -eq 1 ] || why+=' what gives it is said more than once;'
 	timeout 120 "$@" ./cozbpf check --verbose >out 2>err
 	grep -q '^libbpf: ' err || why+=' --verbose prints nothing;'
 	grep -qE '^programs +DENIED' out || why+=' --verbose lists nothing;'
+	# Below the rows once for all of them, and in the end.
+	[ "$(tr -s '\n ' ' ' <out | grep -oE "${pattern#*; }" | wc -l)" -le 2 ] || why+=' --verbose says it in each row;'
 	verdict "check: $name" "$why" out err
 	COZBPF_DEBUG=1 timeout 120 "$@" ./cozbpf run -p round=progress -- "$program" 1 >/dev/null 2>complaint
 	refusal "run: $name" "$pattern" $?

@@ -132,3 +132,53 @@ bool utf8_locale(void)
 {
 	return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
 }
+
+size_t utf8_bytes(const char *s)
+{
+	size_t n = 1;
+
+	while (((unsigned char)s[n] & 0xc0) == 0x80)
+		n++;
+	return n;
+}
+
+size_t utf8_columns(const char *s)
+{
+	size_t n = 0;
+
+	for (; *s; s++)
+		n += ((unsigned char)*s & 0xc0) != 0x80;
+	return n;
+}
+
+static size_t new_line(FILE *out, size_t indent)
+{
+	(void)fprintf(out, "\n%*s", (int)indent, "");
+	return indent;
+}
+
+void utf8_wrap(FILE *out, const char *s, size_t width, size_t column, size_t indent)
+{
+	for (const char *word = s; *word;) {
+		const char *end = word;
+		size_t columns = 0;
+
+		for (; *end && *end != ' '; end += utf8_bytes(end))
+			columns++;
+		if (word > s) {
+			if (column + 1 + columns > width) {
+				column = new_line(out, indent);
+			} else {
+				(void)fputc(' ', out);
+				column++;
+			}
+		}
+		for (size_t n; word < end; word += n, column++) {
+			n = utf8_bytes(word);
+			if (column >= width)
+				column = new_line(out, indent);
+			(void)fwrite(word, 1, n, out);
+		}
+		word += *word == ' ';
+	}
+}

@@ -29,6 +29,14 @@ void utf8_put_json(FILE *out, const char *text);
  * @utf8. What a spreadsheet would take for a formula gets an apostrophe in front, which shows it as
  * text. */
 void utf8_put_csv(FILE *out, const char *s, bool utf8);
+/* Of a printable string: the bytes of its first character (it is not empty), and how many columns
+ * it takes, at one for each character. */
+size_t utf8_bytes(const char *s);
+size_t utf8_columns(const char *s);
+/* Writes the words of a printable string, no wider than @width: from @column on, which is where the
+ * line is, and in further lines from @indent on, which is less. A word that no line has room for is
+ * broken. The last line is not ended. */
+void utf8_wrap(FILE *out, const char *s, size_t width, size_t column, size_t indent);
 /* Does the locale (of setlocale) take UTF-8? Elsewhere a byte of a harmless character may be a
  * control. */
 bool utf8_locale(void);

@@ -18,7 +18,6 @@
 #include "target/launch.h"
 
 #include <errno.h>
-#include <libsmartcols/libsmartcols.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -31,7 +30,9 @@ struct check_options {
 	struct debug_options lines;
 };
 
-enum column { COLUMN_FEATURE, COLUMN_STATE, COLUMN_DETAIL, COLUMN_REMEDY, N_COLUMNS };
+#define STATE_AT 18 /* columns before the state, and before what it is for */
+#define DETAIL_AT 27
+#define DEFAULT_WIDTH 100
 
 static const struct option_row rows[] = {
 	{.include = option_color, .offset = offsetof(struct check_options, color)},
@@ -66,11 +67,10 @@ static const char *state_text(const struct feature *f)
 	return texts[f->state][f->required];
 }
 
+/* Green, red, yellow. */
 static const char *state_color(const struct feature *f)
 {
-	if (f->state == FEATURE_OK)
-		return "green";
-	return f->required ? "red" : "yellow";
+	return f->state == FEATURE_OK ? "\033[32m" : f->required ? "\033[31m" : "\033[33m";
 }
 
 /* Debug files and interpreters are named by the program: nothing of them may steer the terminal. */
@@ -80,25 +80,27 @@ static const char *printable(char *text)
 	return text;
 }
 
-static int add_line(struct libscols_table *table, const struct feature *f, bool color)
-{
-	struct libscols_line *line = or_out_of_memory(scols_table_new_line(table, NULL));
-	char detail[sizeof(f->detail) + 256];
-	int r;
+/* How rows are printed. */
+struct look {
+	bool color;
+	size_t width;
+};
 
-	(void)snprintf(detail, sizeof(detail), "%s%s%s", f->what, *f->detail ? ": " : "",
-		       f->detail);
-	r = scols_line_set_data(line, COLUMN_FEATURE, f->name);
-	if (r == 0)
-		r = scols_line_set_data(line, COLUMN_STATE, state_text(f));
-	if (r == 0)
-		r = scols_line_set_data(line, COLUMN_DETAIL, printable(detail));
-	if (r == 0)
-		r = scols_line_set_data(line, COLUMN_REMEDY,
-					f->state == FEATURE_OK ? "" : f->remedy);
-	if (r == 0 && color)
-		r = scols_cell_set_color(scols_line_get_cell(line, COLUMN_STATE), state_color(f));
-	return r;
+static void print_wrapped(const struct look *look, size_t column, size_t indent, char *text)
+{
+	utf8_wrap(stdout, printable(text), look->width, column, indent);
+	(void)putchar('\n');
+}
+
+static void print_row(const struct look *look, const struct feature *f)
+{
+	_cleanup_free_ char *detail = xasprintf("%s%s%s", f->what, *f->detail ? ": " : "",
+						f->detail);
+	const char *state = state_text(f);
+
+	(void)printf("%-*s%s%s%s%*s", STATE_AT, f->name, look->color ? state_color(f) : "", state,
+		     look->color ? "\033[0m" : "", DETAIL_AT - STATE_AT - (int)strlen(state), "");
+	print_wrapped(look, DETAIL_AT, DETAIL_AT, detail);
 }
 
 static const char *why_of(const struct feature *f)
@@ -112,39 +114,55 @@ static bool is_blocked_too(const struct feature *f, const struct feature *blocke
 	return blocker && f->state != FEATURE_OK && strcmp(why_of(f), why_of(blocker)) == 0;
 }
 
-/* All but what is refused for the reason of @blocker (or NULL). Returns how many rows that is. */
-static int print_table(const struct feature *features, size_t n, const struct feature *blocker,
-		       bool color)
+/* The first of the features that lacks what @f lacks, by what is to be done about it. */
+static bool is_first_to_need(const struct feature *features, const struct feature *f)
 {
-	static const struct {
-		const char *name;
-		double width;
-		int flags;
-	} columns[N_COLUMNS] = {
-		[COLUMN_FEATURE] = {"FEATURE", 0.15, 0},
-		[COLUMN_STATE] = {"STATE", 8, 0},
-		[COLUMN_DETAIL] = {"FOR, AND WHY NOT", 0.5, SCOLS_FL_WRAP},
-		[COLUMN_REMEDY] = {"WHAT TO DO", 0.3, SCOLS_FL_WRAP},
-	};
-	struct libscols_table *table;
-	int rows_shown = 0, r = 0;
+	while (features < f && (features->state == FEATURE_OK ||
+				strcmp(features->remedy, f->remedy) != 0))
+		features++;
+	return features == f;
+}
 
-	scols_init_debug(0);
-	table = or_out_of_memory(scols_new_table());
-	scols_table_enable_colors(table, color);
-	for (size_t i = 0; i < N_COLUMNS; i++)
-		(void)or_out_of_memory(scols_table_new_column(table, columns[i].name,
-							      columns[i].width, columns[i].flags));
-	for (size_t i = 0; i < n && r == 0; i++) {
+/* What to do about those that are not there, each remedy once; that of @blocker stands below. */
+static void print_remedies(const struct look *look, const struct feature *features, size_t n,
+			   const struct feature *blocker)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct feature *f = &features[i];
+		_cleanup_free_ char *text = NULL;
+		size_t size;
+		FILE *out;
+
+		if (f->state == FEATURE_OK || !*f->remedy || !is_first_to_need(features, f) ||
+		    (blocker && strcmp(f->remedy, blocker->remedy) == 0))
+			continue;
+		out = xopen_memstream(&text, &size);
+		for (size_t k = i; k < n; k++)
+			if (features[k].state != FEATURE_OK &&
+			    strcmp(features[k].remedy, f->remedy) == 0)
+				(void)fprintf(out, "%s%s", k == i ? "" : ", ", features[k].name);
+		(void)fprintf(out, ": %s", f->remedy);
+		xclose_memstream(out);
+		print_wrapped(look, 0, 2, text);
+	}
+}
+
+/* All but what is refused for the reason of @blocker (or NULL). Returns how many rows that is. */
+static size_t print_table(const struct look *look, const struct feature *features, size_t n,
+			  const struct feature *blocker)
+{
+	size_t rows_shown = 0;
+
+	(void)printf("%-*s%-*s%s\n", STATE_AT, "FEATURE", DETAIL_AT - STATE_AT, "STATE",
+		     "FOR, AND WHY NOT");
+	for (size_t i = 0; i < n; i++) {
 		if (is_blocked_too(&features[i], blocker))
 			continue;
-		r = add_line(table, &features[i], color);
+		print_row(look, &features[i]);
 		rows_shown++;
 	}
-	if (r == 0 && rows_shown)
-		r = scols_print_table(table);
-	scols_unref_table(table);
-	return r < 0 ? r : rows_shown;
+	print_remedies(look, features, n, blocker);
+	return rows_shown;
 }
 
 /* What a run could make of the executable at @path, or of the script's interpreter. *ret has room
@@ -271,8 +289,8 @@ int cmd_check(int argc, char **argv)
 	struct feature program[PROGRAM_ROWS];
 	_cleanup_(check_options_free) struct check_options options = {};
 	struct error e = {};
-	size_t n = 0;
-	bool color;
+	struct look look;
+	size_t n = 0, shown;
 	int first, r = cmd_parse(&help, &options, &options.help, argc, argv, &first);
 
 	if (r >= 0)
@@ -300,21 +318,22 @@ int cmd_check(int argc, char **argv)
 	features = session_probe(options.disabled, &n);
 	if (!find_blocker(features, n))
 		add_decoder_row(&features, &n);
-	color = color_wanted(options.color, STDOUT_FILENO);
+	look = (struct look){color_wanted(options.color, STDOUT_FILENO),
+			     (size_t)terminal_width(STDOUT_FILENO)};
+	if (look.width < 2 * DETAIL_AT)
+		look.width = look.width ? 2 * DETAIL_AT : DEFAULT_WIDTH;
 	blocker = find_blocker(features, n);
-	r = print_table(features, n, options.verbose ? NULL : blocker, color);
-	if (r >= 0 && (size_t)r < n)
-		(void)printf("%zu features are refused for one reason, which follows; --verbose "
+	shown = print_table(&look, features, n, options.verbose ? NULL : blocker);
+	if (shown < n)
+		(void)printf("%zu feature%s refused for one reason, which follows; --verbose "
 			     "lists them.\n",
-			     n - (size_t)r);
-	if (r >= 0 && path) {
+			     n - shown, n - shown == 1 ? " is" : "s are");
+	if (path) {
 		(void)fail(&e, 0, "%s%s%s", path, interpreter ? ", a script run by " : "",
 			   interpreter ? interpreter : "");
 		(void)printf("\n%s\n", printable(e.text));
-		r = print_table(program, PROGRAM_ROWS, NULL, color);
+		(void)print_table(&look, program, PROGRAM_ROWS, NULL);
 	}
-	if (r < 0)
-		return log_error("check: the table cannot be printed: %s", strerror(-r));
 	r = conclude(features, n, blocker);
 	if (fflush(stdout) != 0)
 		return log_error("check: standard output: %s", strerror(errno));

@@ -3,6 +3,7 @@
 #include "report/annotate_rows.h"
 
 #include "base/cleanup.h"
+#include "base/utf8.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -52,7 +53,7 @@ static void put_line(struct annotate_rows *x, uint32_t i)
 		return;
 	name = text_cut(&x->r, l.name, (size_t)room(x, margin(x)) / 2);
 	(void)fprintf(x->r.out, "%*s%s  %.*s\n", margin(x), "", name,
-		      cut(l.text, room(x, margin(x) + 2 + (int)text_columns(name))), l.text);
+		      cut(l.text, room(x, margin(x) + 2 + (int)utf8_columns(name))), l.text);
 	if (l.effect)
 		put_indented(x, margin(x), "", annotate_worth(x, l.effect));
 }

@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/memory.h"
+#include "base/utf8.h"
 
 #include <libsmartcols/libsmartcols.h>
 #include <stdlib.h>
@@ -33,7 +34,7 @@ void text_column(struct text_table *t, const char *title, enum text_column_kind 
 
 	(void)or_out_of_memory(scols_table_new_column(t->scols, title, 0, flags));
 	t->columns[t->n++] = (struct text_column){
-		.kind = kind, .leaves = leaves, .title = text_columns(title)};
+		.kind = kind, .leaves = leaves, .title = utf8_columns(title)};
 }
 
 struct libscols_line *text_row(struct text_table *t)
@@ -72,7 +73,7 @@ static void measure(struct text_table *t)
 
 		for (size_t k = 0; k < scols_table_get_nlines(t->scols); k++) {
 			const char *data = scols_cell_get_data(cell_at(t, k, i));
-			size_t columns = data ? text_columns(data) : 0;
+			size_t columns = data ? utf8_columns(data) : 0;
 
 			width = columns > width ? columns : width;
 		}
@@ -143,7 +144,7 @@ static void cut_cells(const struct text_table *t, size_t column)
 		struct libscols_cell *cell = cell_at(t, k, column);
 		const char *data = scols_cell_get_data(cell);
 
-		if (data && text_columns(data) > t->columns[column].width)
+		if (data && utf8_columns(data) > t->columns[column].width)
 			if (scols_cell_refer_data(cell, text_cut(t->r, data,
 								 t->columns[column].width)) < 0)
 				out_of_memory();

@@ -34,37 +34,18 @@ void text_csv(const struct report *r, const char *s)
 	utf8_put_csv(r->out, clean, r->utf8);
 }
 
-/* Of the character that @s begins with, which is not empty. */
-static size_t text_bytes(const char *s)
-{
-	size_t n = 1;
-
-	while (((unsigned char)s[n] & 0xc0) == 0x80)
-		n++;
-	return n;
-}
-
-size_t text_columns(const char *s)
-{
-	size_t n = 0;
-
-	for (; *s; s++)
-		n += ((unsigned char)*s & 0xc0) != 0x80;
-	return n;
-}
-
 char *text_cut(const struct report *r, const char *s, size_t columns)
 {
 	const char *dots = r->utf8 ? "\u2026" : "...", *head = s, *tail = s;
-	size_t n = text_columns(s), room;
+	size_t n = utf8_columns(s), room;
 
-	if (n <= columns || columns <= text_columns(dots))
+	if (n <= columns || columns <= utf8_columns(dots))
 		return xstrdup(s);
-	room = columns - text_columns(dots);
+	room = columns - utf8_columns(dots);
 	for (size_t i = 0; i < room / 3; i++)
-		head += text_bytes(head);
+		head += utf8_bytes(head);
 	for (size_t i = 0; i < n - (room - room / 3); i++)
-		tail += text_bytes(tail);
+		tail += utf8_bytes(tail);
 	return xasprintf("%.*s%s%s", (int)(head - s), s, dots, tail);
 }
 
@@ -271,49 +252,6 @@ static char *format(const struct report *r, const char *fmt, va_list ap)
 	return s;
 }
 
-/* Prints as many columns of @s as there are, at most. Returns what is left of it. */
-static const char *put_columns(const struct report *r, const char *s, size_t columns)
-{
-	const char *end = s;
-
-	while (*end && columns--)
-		end += text_bytes(end);
-	(void)fwrite(s, 1, (size_t)(end - s), r->out);
-	return end;
-}
-
-/* Prints words up to the width, from @column on and in further lines from @indent on. A word that
- * no line has room for is broken. */
-static void wrap(const struct report *r, size_t column, size_t indent, char *s)
-{
-	size_t width = (size_t)r->width;
-	bool begins = true;
-
-	for (char *word = s; *word;) {
-		size_t n = strcspn(word, " ");
-		char *next = word + n + (word[n] == ' ');
-		const char *rest = word;
-
-		word[n] = '\0';
-		if (!begins && column + 1 + text_columns(word) > width) {
-			(void)fprintf(r->out, "\n%*s", (int)indent, "");
-			column = indent;
-		} else if (!begins) {
-			(void)fputc(' ', r->out);
-			column++;
-		}
-		while (column + text_columns(rest) > width && column < width) {
-			rest = put_columns(r, rest, width - column);
-			(void)fprintf(r->out, "\n%*s", (int)indent, "");
-			column = indent;
-		}
-		(void)fputs(rest, r->out);
-		column += text_columns(rest);
-		begins = false;
-		word = next;
-	}
-}
-
 void heading(const struct report *r, const char *fmt, ...)
 {
 	_cleanup_free_ char *s = NULL;
@@ -323,7 +261,7 @@ void heading(const struct report *r, const char *fmt, ...)
 	s = format(r, fmt, ap);
 	va_end(ap);
 	(void)fputs(r->color ? "\033[1m" : "", r->out);
-	wrap(r, 0, 2, s);
+	utf8_wrap(r->out, s, (size_t)r->width, 0, 2);
 	(void)fputs(r->color ? "\033[0m\n" : "\n", r->out);
 }
 
@@ -335,7 +273,7 @@ void paragraph_rest(const struct report *r, int column, int indent, const char *
 	va_start(ap, fmt);
 	s = format(r, fmt, ap);
 	va_end(ap);
-	wrap(r, (size_t)column, (size_t)indent, s);
+	utf8_wrap(r->out, s, (size_t)r->width, (size_t)column, (size_t)indent);
 	(void)fputc('\n', r->out);
 }
 
@@ -344,9 +282,9 @@ void paragraph_rest(const struct report *r, int column, int indent, const char *
 static size_t shell_bytes(const char *s, bool *quoted)
 {
 	if (!*quoted && *s == '\\' && s[1])
-		return 1 + text_bytes(s + 1);
+		return 1 + utf8_bytes(s + 1);
 	*quoted ^= *s == '\'';
-	return text_bytes(s);
+	return utf8_bytes(s);
 }
 
 /* Prints words of which some are a command to be copied: where a line ends, a shell reads on in the

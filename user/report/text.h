@@ -70,8 +70,6 @@ char *text_cut(const struct report *r, const char *s, size_t columns);
 size_t text_name_room(const struct report *r);
 /* As utf8_put_csv. */
 void text_csv(const struct report *r, const char *s);
-/* Columns that a clean string takes, taking one for each character. */
-size_t text_columns(const char *s);
 
 /* A number or a verdict, as text. */
 struct words {
