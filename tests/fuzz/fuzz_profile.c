@@ -101,6 +101,8 @@ static bool holds(const struct profile *p)
  * HTML have tabs, too. */
 static bool report_is_clean(const struct profile *p, uint64_t seed)
 {
+	const struct report_options all = {
+		.width = 40, .all = true, .verbose = true, .inlined = true, .curves = 9};
 	struct analysis a;
 	char *out = NULL;
 	size_t size = 0, html = 0;
@@ -111,6 +113,7 @@ static bool report_is_clean(const struct profile *p, uint64_t seed)
 		return false;
 	analyse(p, seed, &a);
 	report_print(f, p, &a, NULL, NULL);
+	report_print(f, p, &a, &all, NULL);
 	fuzz_must(report_csv(f, p, &a) == 0 && report_markdown(f, p, &a) == 0);
 	report_json(f, p, &a);
 	(void)fflush(f);

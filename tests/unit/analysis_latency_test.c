@@ -343,6 +343,7 @@ static void counters_only(void **state)
 
 static char *report(const struct profile *p, bool json)
 {
+	const struct report_options o = {.verbose = true, .width = 500};
 	struct analysis a;
 	char *text = NULL;
 	size_t size;
@@ -353,7 +354,7 @@ static char *report(const struct profile *p, bool json)
 	if (json)
 		report_json(f, p, &a);
 	else
-		report_print(f, p, &a, NULL, NULL);
+		report_print(f, p, &a, &o, NULL);
 	assert_int_equal(fclose(f), 0);
 	analysis_free(&a);
 	return text;
@@ -389,7 +390,7 @@ static void the_report_says_it(void **state)
 	says(text, "p99.9 24.");
 	says(text, "13 begun before the experiment, 11 ends without a begin, 12 begins");
 	says(text, "14 lost (too many in flight)");
-	says(text, "\na.c:1     p50 ");
+	says(text, "\na.c:1  p50 ");
 	says(text, "The mean by Little's law is not told");
 	says(text, "A percentile is told where");
 	assert_null(strstr(text, "percentiles are blurred"));

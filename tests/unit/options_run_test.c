@@ -85,8 +85,11 @@ static void every_option(void **state)
 	static const struct {
 		const char *line;
 		uint64_t ns;
-	} times[] = {{"-d|10s|x", 10000000000}, {"-d|1m|x", 60000000000},
-		     {"-d|1.5h|x", 5400000000000}, {"-d|0|x", 0}, {"-d|31d|x", 2678400000000000}};
+	} times[] = {{"-d|10s|x", 10000000000},
+		     {"-d|1m|x", 60000000000},
+		     {"-d|1.5h|x", 5400000000000},
+		     {"-d|0|x", 0},
+		     {"-d|31d|x", 2678400000000000}};
 	struct run_options o;
 
 	(void)state;

@@ -135,7 +135,7 @@ static void files_keep_it(void **state)
 
 static char *report(const char *text, bool json)
 {
-	struct report_options o = {.width = 200};
+	struct report_options o = {.width = 200, .verbose = true};
 	struct report_hints h = {0};
 	struct profile p;
 	struct analysis a;

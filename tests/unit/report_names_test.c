@@ -11,7 +11,8 @@
 
 #define MS 1000000ull
 
-/* Into a file or a pipe as well a row is one line that fits in: names are cut out of their middle. */
+/* Into a file or a pipe as well a row is one line that fits in: names are cut out of their middle.
+ */
 static void rows_fit_without_a_terminal(void **state)
 {
 	static const char name[] =

@@ -277,8 +277,8 @@ static double sure_loss(const struct analysis_line *line)
 
 static double likely_gain(const struct analysis_line *line)
 {
-	double effect = is_decided(line) ? line->best_effect
-					 : fmax(line->best_effect, line->slope.effect);
+	double effect =
+		is_decided(line) ? line->best_effect : fmax(line->best_effect, line->slope.effect);
 
 	return isnan(effect) ? -INFINITY : effect;
 }
@@ -287,11 +287,12 @@ static double likely_gain(const struct analysis_line *line)
 static int by_gain(const void *a, const void *b)
 {
 	const struct analysis_line *x = a, *y = b;
-	const double keys[][2] = {{sure_gain(x), sure_gain(y)},
-				  {sure_loss(x), sure_loss(y)},
-				  {likely_gain(x), likely_gain(y)},
-				  {isnan(x->share) ? -1 : x->share, isnan(y->share) ? -1 : y->share},
-				  {(double)x->experiments, (double)y->experiments}};
+	const double keys[][2] = {
+		{sure_gain(x), sure_gain(y)},
+		{sure_loss(x), sure_loss(y)},
+		{likely_gain(x), likely_gain(y)},
+		{isnan(x->share) ? -1 : x->share, isnan(y->share) ? -1 : y->share},
+		{(double)x->experiments, (double)y->experiments}};
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 		if (keys[i][0] != keys[i][1])

@@ -94,8 +94,8 @@ static void print_wrapped(const struct look *look, size_t column, size_t indent,
 
 static void print_row(const struct look *look, const struct feature *f)
 {
-	_cleanup_free_ char *detail = xasprintf("%s%s%s", f->what, *f->detail ? ": " : "",
-						f->detail);
+	_cleanup_free_ char *detail =
+		xasprintf("%s%s%s", f->what, *f->detail ? ": " : "", f->detail);
 	const char *state = state_text(f);
 
 	(void)printf("%-*s%s%s%s%*s", STATE_AT, f->name, look->color ? state_color(f) : "", state,
@@ -117,8 +117,8 @@ static bool is_blocked_too(const struct feature *f, const struct feature *blocke
 /* The first of the features that lacks what @f lacks, by what is to be done about it. */
 static bool is_first_to_need(const struct feature *features, const struct feature *f)
 {
-	while (features < f && (features->state == FEATURE_OK ||
-				strcmp(features->remedy, f->remedy) != 0))
+	while (features < f &&
+	       (features->state == FEATURE_OK || strcmp(features->remedy, f->remedy) != 0))
 		features++;
 	return features == f;
 }

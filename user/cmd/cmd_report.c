@@ -70,7 +70,8 @@ static const struct cmd_help help = {
 	"Print what profiles say: per progress point the lines that were tried, the effect of "
 	"making\n"
 	"them faster with its 95 % interval, and a verdict. Several files are taken as one "
-	"profile;\nwithout any it is " RUN_DEFAULT_OUTPUT ". Reads profiles of cozbpf and of Coz.\n",
+	"profile;\nwithout any it is " RUN_DEFAULT_OUTPUT
+	". Reads profiles of cozbpf and of Coz.\n",
 	rows,
 	"\nExample:\n  cozbpf report --top 5 profile.coz",
 };
@@ -208,7 +209,7 @@ static int print(const struct report_command *c, const struct profile *p, const 
 
 	analyse(p, seed, &a);
 	return report_choice_print(&c->report, p, &a, &h, &e) < 0 ? log_error("report: %s", e.text)
-								    : 0;
+								  : 0;
 }
 
 int cmd_report(int argc, char **argv)

@@ -459,8 +459,8 @@ const struct option_row run_option_rows[] = {
 	 "is reached",
 	 set_repeat, offsetof(struct run_options, repeat), .min = 1, .max = 1000000,
 	 .not_for = NOT_RUNNING | NOT_VALIDATE},
-	{"delay", 0, "TIME", "let the program start up for so long first (0)",
-	 option_set_seconds, offsetof(struct run_options, delay_ns)},
+	{"delay", 0, "TIME", "let the program start up for so long first (0)", option_set_seconds,
+	 offsetof(struct run_options, delay_ns)},
 	{"until-ci", 0, "POINTS",
 	 "stop when the effects of the top lines at 50 % are known to\n"
 	 "+-POINTS; the program runs on, but with --duration it is\n"

@@ -38,8 +38,8 @@ struct report_choice {
 	const char *file; /* that it is printed into, "-" for standard output; NULL: not said;
 			     borrowed from argv */
 	bool on_stderr;	  /* where that is not said: the program has standard output */
-	const char *html;      /* a file for the report as HTML, or NULL; borrowed from argv */
-	uid_t uid;	       /* whose that is; -1: ours */
+	const char *html; /* a file for the report as HTML, or NULL; borrowed from argv */
+	uid_t uid;	  /* whose that is; -1: ours */
 	gid_t gid;
 	bool is_private; /* as of struct replace_file */
 	bool no_curves, inlined, verbose, all;

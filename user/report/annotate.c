@@ -121,8 +121,7 @@ static void put_executed(const struct annotate_rows *x, const struct flow_block 
 
 int annotate_print(FILE *out, const struct annotate_page *p)
 {
-	struct annotate_rows x = {.r = report_text(out, NULL, NULL, NULL, p->width),
-				  .p = p};
+	struct annotate_rows x = {.r = report_text(out, NULL, NULL, NULL, p->width), .p = p};
 	size_t hidden = 0;
 
 	put_head(&x);

@@ -25,9 +25,9 @@ const char *what_shrinks(const struct analysis_point *point)
 
 const char *what_is_counted(const struct analysis_point *point)
 {
-	return point->kind == PROFILE_THROUGHPUT		  ? "visit"
+	return point->kind == PROFILE_THROUGHPUT		? "visit"
 	       : point->intervals || !analysis_was_tried(point) ? "interval"
-								  : "departure";
+								: "departure";
 }
 
 static bool is_sure(struct analysis_change c, enum verdict v)
@@ -128,13 +128,14 @@ static void tell_counts(FILE *f, const struct analysis_point *point)
 /* What comes before all that the numbers say. */
 static void tell_disturbed(FILE *f, const struct report *r)
 {
-	(void)fprintf(f,
-		      "In %zu of %zu experiment%s %s took CPU time: no verdict is given. Repeat the "
-		      "run on a quiet machine. ",
-		      r->a->disturbed, r->p->n_experiments, plural(r->p->n_experiments),
-		      !r->a->stolen_flagged    ? "other programs"
-		      : !r->a->foreign_flagged ? "a hypervisor"
-					       : "other programs or a hypervisor");
+	(void)fprintf(
+		f,
+		"In %zu of %zu experiment%s %s took CPU time: no verdict is given. Repeat the "
+		"run on a quiet machine. ",
+		r->a->disturbed, r->p->n_experiments, plural(r->p->n_experiments),
+		!r->a->stolen_flagged	 ? "other programs"
+		: !r->a->foreign_flagged ? "a hypervisor"
+					 : "other programs or a hypervisor");
 }
 
 bool slope_is_told(const struct analysis_line *line)
@@ -199,15 +200,17 @@ char *answer(const struct report *r, const struct analysis_point *point)
 	if (analysis_slopes_only(point)) {
 		tell_slopes(f, r, point);
 	} else if (analysis_was_tried(point)) {
+		bool disturbed = analysis_disturbed(r->p, r->a);
+
+		if (disturbed)
+			tell_disturbed(f, r);
 		for (size_t i = 0; i < point->n_lines && told < TOLD_LINES; i++)
 			if (point->lines[i].verdict == VERDICT_HELPS ||
 			    point->lines[i].verdict == VERDICT_HURTS)
 				told += tell_line(f, r, point, &point->lines[i]);
 			else if (point->lines[i].verdict == VERDICT_UNDECIDED)
 				told += tell_slope(f, r, &point->lines[i]);
-		if (analysis_disturbed(r->p, r->a))
-			tell_disturbed(f, r);
-		else if (!told)
+		if (!told && !disturbed)
 			(void)fputs("No line is sure to gain anything. ", f);
 		tell_slowest(f, r, point);
 		tell_counts(f, point);

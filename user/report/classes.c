@@ -56,8 +56,7 @@ struct words class_length(const struct analysis_point *point, size_t class)
 	return text_duration(point->classes[class].n ? point->classes[class].mean_ns : NAN);
 }
 
-static void add_row(const struct report *r, struct text_table *tb,
-		    const struct analysis_line *line)
+static void add_row(const struct report *r, struct text_table *tb, const struct analysis_line *line)
 {
 	struct libscols_line *row = text_row(tb);
 

@@ -33,8 +33,8 @@ void text_column(struct text_table *t, const char *title, enum text_column_kind 
 	int flags = kind == TEXT_NUMBER ? SCOLS_FL_RIGHT : 0;
 
 	(void)or_out_of_memory(scols_table_new_column(t->scols, title, 0, flags));
-	t->columns[t->n++] = (struct text_column){
-		.kind = kind, .leaves = leaves, .title = utf8_columns(title)};
+	t->columns[t->n++] =
+		(struct text_column){.kind = kind, .leaves = leaves, .title = utf8_columns(title)};
 }
 
 struct libscols_line *text_row(struct text_table *t)
@@ -145,8 +145,8 @@ static void cut_cells(const struct text_table *t, size_t column)
 		const char *data = scols_cell_get_data(cell);
 
 		if (data && utf8_columns(data) > t->columns[column].width)
-			if (scols_cell_refer_data(cell, text_cut(t->r, data,
-								 t->columns[column].width)) < 0)
+			if (scols_cell_refer_data(
+				    cell, text_cut(t->r, data, t->columns[column].width)) < 0)
 				out_of_memory();
 	}
 }
@@ -161,15 +161,15 @@ void text_table_end(struct text_table *t)
 		struct libscols_column *column = scols_table_get_column(t->scols, i);
 
 		if (t->columns[i].left_out)
-			(void)scols_column_set_flags(
-				column, scols_column_get_flags(column) | SCOLS_FL_HIDDEN);
+			(void)scols_column_set_flags(column, scols_column_get_flags(column) |
+								     SCOLS_FL_HIDDEN);
 		else
 			cut_cells(t, i);
 	}
 	/* Where numbers alone are wider, at less columns than any terminal has, they stay whole. */
 	width = needed(t, SIZE_MAX);
-	(void)scols_table_set_termwidth(
-		t->scols, width > (size_t)t->r->width ? width : (size_t)t->r->width);
+	(void)scols_table_set_termwidth(t->scols,
+					width > (size_t)t->r->width ? width : (size_t)t->r->width);
 	if (scols_print_table(t->scols) < 0)
 		out_of_memory();
 	scols_unref_table(t->scols);

@@ -10,7 +10,7 @@
 #define ROWS 9
 #define MIN_COLUMNS 21
 #define MAX_COLUMNS 61
-#define LABEL 8	 /* columns left of the plot */
+#define LABEL 8	  /* columns left of the plot */
 #define BEHIND 11 /* what the last label takes behind it */
 
 enum mark { EMPTY, ZERO, BAR, DOT };

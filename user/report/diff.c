@@ -102,8 +102,8 @@ static const char *difference_words(const struct compare_point *p, const struct 
 	return l->differs ? "differs" : isnan(cells[2].effect) ? "not known" : NO_DIFFERENCE;
 }
 
-static void add_row(const struct report *r, struct text_table *tb,
-		    const struct compare_point *p, const struct compare_line *l)
+static void add_row(const struct report *r, struct text_table *tb, const struct compare_point *p,
+		    const struct compare_line *l)
 {
 	struct analysis_change cells[CELLS];
 	struct libscols_line *row = text_row(tb);

@@ -44,8 +44,8 @@ void latency_head_notes(const struct report *r, const struct analysis_intervals 
 		     text_duration(in->distance_ns).text);
 }
 
-static void add_row(const struct report *r, struct text_table *tb,
-		    const struct analysis_line *line, size_t i)
+static void add_row(const struct report *r, struct text_table *tb, const struct analysis_line *line,
+		    size_t i)
 {
 	struct libscols_line *row = text_row(tb);
 

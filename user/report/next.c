@@ -77,6 +77,8 @@ void next_print(const struct report *r)
 	const struct analysis_line *line;
 	_cleanup_free_ char *name = NULL;
 
+	if (analysis_disturbed(r->p, r->a))
+		return; /* once more, as is said above */
 	if (!(line = first_line(r, gains)) && !(line = first_line(r, hurts)) &&
 	    !(line = first_line(r, lacks_time)) && !(line = first_line(r, is_idle)))
 		return;
@@ -88,12 +90,14 @@ void next_print(const struct report *r)
 			  "Next: look for what threads share at %s: a lock, a cache line, a queue.",
 			  name);
 	else if (lacks_time(line))
-		paragraph(r, 2,
-			  "Next: run about %s longer, which decides %s; runs into the same file add "
-			  "up.",
-			  text_time_left(line->missing_s).text, name);
+		paragraph(
+			r, 2,
+			"Next: run about %s longer, which decides %s; runs into the same file add "
+			"up.",
+			text_time_left(line->missing_s).text, name);
 	else
-		paragraph(r, 2,
-			  "Next: try another progress point, or waits as well (--what all): none of "
-			  "these lines is worth it for this one.");
+		paragraph(
+			r, 2,
+			"Next: try another progress point, or waits as well (--what all): none of "
+			"these lines is worth it for this one.");
 }

@@ -36,12 +36,14 @@ static struct report make_report(FILE *out, const struct profile *p, const struc
 
 static void print_head(const struct report *r)
 {
-	if (r->p->n_slopes && !r->p->n_experiments)
-		(void)fprintf(r->out, "Slopes of %s", text_duration((double)r->p->runtime_ns).text);
-	else
-		(void)fprintf(r->out, "%zu experiment%s, %s", r->p->n_experiments,
-			      plural(r->p->n_experiments), text_duration(r->a->elapsed_ns).text);
-	(void)fprintf(r->out, ", in %zu run%s\n", r->p->n_runs, plural(r->p->n_runs));
+	struct words what =
+		r->p->n_slopes && !r->p->n_experiments
+			? text_words("Slopes of %s", text_duration((double)r->p->runtime_ns).text)
+			: text_words("%zu experiment%s, %s", r->p->n_experiments,
+				     plural(r->p->n_experiments),
+				     text_duration(r->a->elapsed_ns).text);
+
+	paragraph(r, 2, "%s, in %zu run%s", what.text, r->p->n_runs, plural(r->p->n_runs));
 	if (r->p->n_runs == 1 && r->p->runs[0].command) {
 		_cleanup_free_ char *clean = text_clean(r, r->p->runs[0].command),
 				    *command = text_cut(r, clean, (size_t)r->width - 4);

@@ -329,8 +329,8 @@ static const struct share *either(const struct pair *p)
 	return p->after ? p->after : p->before;
 }
 
-static void add_pair(const struct report *r, struct text_table *tb,
-		     const struct shares_table *t, const struct pair *p)
+static void add_pair(const struct report *r, struct text_table *tb, const struct shares_table *t,
+		     const struct pair *p)
 {
 	struct libscols_line *row = text_row(tb);
 	_cleanup_free_ char *name = text_clean(r, either(p)->name),

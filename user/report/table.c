@@ -37,16 +37,11 @@ static const struct {
 	enum text_column_kind kind;
 	unsigned int leaves;
 } columns[N_COLUMNS] = {
-	[LINE] = {"line", TEXT_NAME, 0},
-	[FUNCTION] = {"function", TEXT_NAME, 5},
-	[SHARE] = {"share", TEXT_NUMBER, 2},
-	[SLOPE] = {"slope", TEXT_NUMBER, 1},
-	[AT_25] = {"25 %", TEXT_NUMBER, 6},
-	[AT_50] = {"50 %", TEXT_NUMBER, 4},
-	[AT_75] = {"75 %", TEXT_NUMBER, 7},
-	[AT_100] = {"100 %", TEXT_NUMBER, 3},
-	[VERDICT] = {"verdict", TEXT_WORDS, 0},
-	[EXPERIMENTS] = {"exp.", TEXT_NUMBER, 8},
+	[LINE] = {"line", TEXT_NAME, 0},	[FUNCTION] = {"function", TEXT_NAME, 5},
+	[SHARE] = {"share", TEXT_NUMBER, 2},	[SLOPE] = {"slope", TEXT_NUMBER, 1},
+	[AT_25] = {"25 %", TEXT_NUMBER, 6},	[AT_50] = {"50 %", TEXT_NUMBER, 4},
+	[AT_75] = {"75 %", TEXT_NUMBER, 7},	[AT_100] = {"100 %", TEXT_NUMBER, 3},
+	[VERDICT] = {"verdict", TEXT_WORDS, 0}, [EXPERIMENTS] = {"exp.", TEXT_NUMBER, 8},
 };
 
 static const char *const verdict_colors[] = {
@@ -79,9 +74,12 @@ struct words text_verdict(const struct analysis_line *line, bool spins)
 		w = text_words("%s", verdict_names[line->verdict]);
 	else
 		w = text_words("undecided (%s)", text_time_left(line->missing_s).text);
-	/* The star is a mark that the footer explains. */
+	/* The star is a mark that a warning explains. */
 	return text_words("%s%s%s", w.text, spins ? " (spins)" : "",
-			  line->foreign > ANALYSIS_FOREIGN_FLAG ? " *" : "");
+			  line->foreign > ANALYSIS_FOREIGN_FLAG &&
+					  line->undecided != UNDECIDED_DISTURBED
+				  ? " *"
+				  : "");
 }
 
 /* What there is to say: where nothing was tried, nothing of the columns behind the slope. */

@@ -45,7 +45,7 @@ struct report {
 	const struct report_hints *h; /* never NULL */
 	bool utf8, color, inlined;
 	bool verbose, all; /* as of struct report_options; both but in text */
-	int width; /* columns of text; 0: it is no text */
+	int width;	   /* columns of text; 0: it is no text */
 	size_t top, curves;
 	struct directory directory; /* that the names of all lines begin with */
 };
@@ -104,8 +104,8 @@ struct words text_time(uint64_t at_s);
 
 /* Headings, paragraphs and notes become printable, whatever is in them (text_clean). */
 void heading(const struct report *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* A paragraph, wrapped at the width, each line after the first indented by @indent; the rest of one,
- * of whose first line @column columns are printed. */
+/* A paragraph, wrapped at the width, each line after the first indented by @indent; the rest of
+ * one, of whose first line @column columns are printed. */
 #define paragraph(r, indent, ...) paragraph_rest(r, 0, indent, __VA_ARGS__)
 void paragraph_rest(const struct report *r, int column, int indent, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
@@ -190,8 +190,8 @@ extern const char *const class_titles[PROFILE_CLASSES];
 const struct analysis_line **class_lines(const struct analysis_point *point, size_t *ret_n);
 struct words class_length(const struct analysis_point *point, size_t class); /* on average */
 void classes_print(const struct report *r, const struct analysis_point *point);
-/* How far the report can be trusted, if r->verbose with the books of all experiments; those notes on
- * the whole run that are no warnings; and what to do next. */
+/* How far the report can be trusted, if r->verbose with the books of all experiments; those notes
+ * on the whole run that are no warnings; and what to do next. */
 void footer_print(const struct report *r, const struct notes *run);
 void next_print(const struct report *r);
 void footer_notes(const struct report *r);
