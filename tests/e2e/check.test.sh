@@ -56,7 +56,7 @@ denied 'another user' 'this user may not load BPF programs; run as root' setpriv
 denied 'root without capabilities' 'root has neither CAP_SYS_ADMIN .* container; docker run --privileged .* --cap-add BPF' \
 	setpriv --bounding-set -all --inh-caps -all
 if unshare --user --map-root-user true 2>/dev/null; then
-	denied 'a user namespace' 'in a user namespace' unshare --user --map-root-user
+	denied 'a user namespace' 'in a user namespace, such as a rootless container; run cozbpf as root outside of it' unshare --user --map-root-user
 else
 	printf 'skip check: a user namespace: the kernel allows none\n'
 fi

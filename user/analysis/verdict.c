@@ -280,6 +280,8 @@ static double likely_gain(const struct analysis_line *line)
 	double effect =
 		is_decided(line) ? line->best_effect : fmax(line->best_effect, line->slope.effect);
 
+	if (isnan(effect))
+		effect = line->in_class[PROFILE_CLASSES - 1].effect;
 	return isnan(effect) ? -INFINITY : effect;
 }
 
