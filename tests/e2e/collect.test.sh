@@ -59,7 +59,7 @@ verdict 'shares are those of the program' "$why" log complaint
 
 why=''
 "$COZBPF" top --db db >table 2>complaint || why+=" status $?;"
-read -r sampled unit < <(tr '\n' ' ' <table | sed -nE 's/.*samples of busy CPUs .* of the ([0-9.]+) (m?s) of CPU time that were sampled.*/\1 \2/p')
+read -r sampled unit < <(tr -s '\n ' ' ' <table | sed -nE 's/.*samples of busy CPUs .* of the ([0-9.]+) (m?s) of CPU time that were sampled.*/\1 \2/p')
 awk -v t="$sampled" -v u="$unit" -v n="$(nproc)" 'BEGIN { s = u == "ms" ? t / 1000 : t; exit !(s > 4 * n && s < 7 * n) }' ||
 	why+=" $sampled $unit were sampled of $(nproc) CPUs in 5 s;"
 [ ! -s complaint ] || why+=' a complaint;'
@@ -145,7 +145,7 @@ why=''
 kill "$first"
 collect --db other --rate 1000 -d 2s || why+=" status $?;"
 "$COZBPF" db info --db db >table || why+=' no info;'
-grep -q '^1 epochs\|^2 epochs' table || why+=' no epochs;'
+grep -qE '^(1 epoch|2 epochs)\b' table || why+=' no epochs;'
 "$COZBPF" db merge -o both db other 2>complaint || why+=' not merged;'
 total() {
 	"$COZBPF" db export --to csv --db "$1" | awk -F, 'NR > 1 && $6 !~ /sampler/ { n += $11 } END { print n }'
