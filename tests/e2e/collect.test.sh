@@ -59,7 +59,7 @@ verdict 'shares are those of the program' "$why" log complaint
 
 why=''
 "$COZBPF" top --db db >table 2>complaint || why+=" status $?;"
-read -r sampled unit < <(tr -s '\n ' ' ' <table | sed -nE 's/.*samples of busy CPUs .* of the ([0-9.]+) (m?s) of CPU time that were sampled.*/\1 \2/p')
+read -r sampled unit < <(tr -s '\n ' ' ' <table | sed -nE 's/.*samples of busy CPUs \([^)]*\)(,|: [0-9.]+ m?s of the) ([0-9.]+) (m?s) of CPU time.*/\2 \3/p')
 awk -v t="$sampled" -v u="$unit" -v n="$(nproc)" 'BEGIN { s = u == "ms" ? t / 1000 : t; exit !(s > 4 * n && s < 7 * n) }' ||
 	why+=" $sampled $unit were sampled of $(nproc) CPUs in 5 s;"
 [ ! -s complaint ] || why+=' a complaint;'
