@@ -282,9 +282,6 @@ static void fill_quarters(const struct point_context *ctx, const struct observat
 			  const struct baseline *base, struct analysis_allowance allow,
 			  struct evidence *ev)
 {
-	double speedups[N_QUARTERS] = {0};
-	struct effect slope;
-
 	for (size_t q = 0; q < N_QUARTERS; q++)
 		ev->quarters[q] = (struct effect){NAN, NAN, 0};
 	for (size_t i = line_zeros(obs, n), len; i < n; i += len) {
@@ -293,14 +290,15 @@ static void fill_quarters(const struct point_context *ctx, const struct observat
 
 		len = line_cell_length(obs + i, n - i, 1000 / N_QUARTERS);
 		for (size_t j = i; j < i + len; j++)
-			speedups[q] += obs[j].key / 1000.0;
-		speedups[q] /= (double)len;
+			ev->speedups[q] += obs[j].key / 1000.0;
+		ev->speedups[q] /= (double)len;
+		ev->most_speedup = obs[i + len - 1].key / 1000.0;
 		g = group_make(obs + i, len, base->how);
 		ev->quarters[q] = effect_of(&g, &base->g, &ctx->noise[base->how]);
 	}
-	slope = trend(ev->quarters, speedups, base, &ctx->noise[base->how]);
-	ev->chance = effect_chance(&slope, fidelity_allowance(allow, 0));
-	ev->sign = slope.value;
+	ev->trend = trend(ev->quarters, ev->speedups, base, &ctx->noise[base->how]);
+	ev->chance = effect_chance(&ev->trend, fidelity_allowance(allow, 0));
+	ev->sign = ev->trend.value;
 }
 
 unsigned int line_cell_step(const struct observation *obs, size_t n)
@@ -426,6 +424,8 @@ static void scale_to_run(struct analysis_line *line, struct evidence *ev)
 		ev->quarters[q].value *= factor;
 		ev->quarters[q].se *= factor;
 	}
+	ev->trend.value *= factor;
+	ev->trend.se *= factor;
 }
 
 struct evidence line_analyse(struct point_context *ctx, const struct observation *obs, size_t n,

@@ -47,6 +47,9 @@ struct evidence {
 			 */
 	size_t best_any;
 	struct effect quarters[N_QUARTERS]; /* value NaN: not measured */
+	double speedups[N_QUARTERS];	    /* their means */
+	struct effect trend;		    /* of the quarters, for each unit of speedup */
+	double most_speedup;
 };
 
 /* Of a point whose observations are @obs, in place of what @ctx had (zeros at first). */

@@ -3,6 +3,7 @@
 
 #include "analysis/curve.h"
 #include "analysis/fidelity.h"
+#include "analysis/forecast.h"
 #include "analysis/latency.h"
 #include "analysis/stats.h"
 #include "base/cleanup.h"
@@ -165,33 +166,6 @@ static bool is_flat(const struct analysis_line *line, const struct evidence *ev)
 	return measured > 0;
 }
 
-/* Seconds of run until the quarter that is nearest to deciding has decided: noise shrinks with the
- * root of the number of experiments, the method's own error does not. It has decided when its
- * interval leaves what that error can make of nothing, or when it lies within +-3 points. NaN: if
- * it stays as it is, never. */
-static double missing(const struct analysis_line *line, const struct evidence *ev, double run_s)
-{
-	double least = INFINITY;
-
-	for (size_t i = 0; i < N_QUARTERS; i++) {
-		const struct effect *e = &ev->quarters[i];
-		double half = effect_half_width(e), target, factor, size = fabs(e->value),
-		       room = NO_EFFECT - size;
-		double own = fidelity_allowance(line->allow, size);
-
-		if (isnan(e->value) || isnan(half))
-			continue;
-		target = fmax(size - fidelity_allowance(line->allow, 0),
-			      room > own ? sqrt(room * room - own * own) : 0);
-		if (!(target > 0))
-			continue;
-		factor = half / target * (half / target);
-		/* Already there but for having been one of many lines: some more will do. */
-		least = fmin(least, fmax(factor, 1.25));
-	}
-	return isfinite(least) && run_s > 0 ? run_s * (least - 1) : NAN;
-}
-
 /* What the verdict speaks of: the surest point of the curve, if there is one, of the verdict's
  * sign; else the cell. */
 static void tell_best(struct analysis_line *line, size_t cell)
@@ -215,7 +189,7 @@ static void tell_best(struct analysis_line *line, size_t cell)
 }
 
 static void decide(struct analysis_line *line, const struct evidence *ev, double limit,
-		   double run_s)
+		   const struct forecast_bars *bars, double run_s)
 {
 	enum verdict found = ev->sign > 0 ? VERDICT_HELPS : VERDICT_HURTS;
 	size_t best = ev->best_any, cell = ev->best[ev->sign > 0];
@@ -234,8 +208,8 @@ static void decide(struct analysis_line *line, const struct evidence *ev, double
 	if (line->verdict == VERDICT_UNDECIDED) {
 		if (is_flat(line, ev))
 			line->verdict = VERDICT_NO_EFFECT;
-		else
-			line->missing_s = missing(line, ev, run_s);
+		else if (run_s > 0)
+			line->missing_s = run_s * (forecast_factor(line, ev, bars) - 1);
 	}
 	tell_best(line, best);
 }
@@ -320,19 +294,33 @@ static void forget_effects(struct analysis_line *line)
 	line->best_effect = line->best_speedup = NAN;
 }
 
+/* How many of @n lines have no effect: twice those whose p-value is above a half (Storey, A direct
+ * approach to false discovery rates, 2002), less for few lines, and never all. */
+static double none_of(size_t above, size_t n)
+{
+	return fmin(0.9, 2 * (double)above / (double)(n + 2));
+}
+
 void verdicts(struct analysis_line *lines, const struct evidence *evidence, size_t n,
 	      enum undecided why, double run_s)
 {
 	_cleanup_free_ double *chances = xcalloc(n + 1, sizeof(*chances));
-	size_t known = 0;
+	size_t known = 0, found = 0, likely = 0;
+	struct forecast_bars bars;
 	double limit;
 
 	for (size_t i = 0; i < n; i++)
 		if (!isnan(evidence[i].chance))
 			chances[known++] = evidence[i].chance;
 	limit = stats_discovery_limit(chances, known, DISCOVERY_RATE);
+	for (size_t i = 0; i < known; i++) {
+		found += chances[i] <= limit;
+		likely += chances[i] > 0.5;
+	}
+	bars = (struct forecast_bars){DISCOVERY_RATE * (double)(found + 1) / (double)known,
+				      SYSTEMATIC, none_of(likely, known), NO_EFFECT};
 	for (size_t i = 0; i < n; i++) {
-		decide(&lines[i], &evidence[i], limit, run_s);
+		decide(&lines[i], &evidence[i], limit, &bars, run_s);
 		if (lines[i].undecided == UNDECIDED_OPEN)
 			lines[i].undecided = why;
 		if (lines[i].undecided != UNDECIDED_OPEN) {
