@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "analysis/analysis.h"
 
+#include "analysis/bound.h"
 #include "analysis/collect.h"
 #include "analysis/drift.h"
 #include "analysis/fidelity.h"
@@ -110,6 +111,9 @@ static void analyse_lines(struct point_context *ctx, struct observation *obs,
 						       : UNDECIDED_OPEN;
 		evidence[i] =
 			line_analyse(ctx, obs + places[i].first, places[i].n, presence[i], line);
+		line->most = NAN;
+		if (point->kind == PROFILE_THROUGHPUT)
+			bound_line(obs + places[i].first, places[i].n, line);
 	}
 }
 

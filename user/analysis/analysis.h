@@ -170,6 +170,7 @@ struct analysis_line {
 	enum verdict verdict;
 	double best_effect,
 		best_speedup; /* what the verdict speaks of: a point of the curve, or a cell */
+	double most;	      /* what one unit of speedup can gain by arithmetic; NaN: not known */
 	double foreign;	      /* mean share of the wait time behind other programs in the line's
 				 experiments */
 	double missing_s; /* undecided: about how many more seconds of run would decide; NaN unknown

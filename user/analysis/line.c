@@ -383,6 +383,10 @@ bool line_cell_speaks(const struct analysis_change *curve, const struct analysis
 {
 	if (isnan(cell->low))
 		return false;
+	/* Of no effect and a small one, the curve tells the sign. */
+	if (cell->effect * curve->effect < 0 && cell->low <= curve->effect &&
+	    cell->high >= curve->effect)
+		return false;
 	return !(curve->effect >= cell->low && curve->effect <= cell->high) ||
 	       !(curve->high - curve->low < cell->high - cell->low);
 }

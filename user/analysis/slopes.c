@@ -190,6 +190,7 @@ static struct analysis_line *add_line(const struct profile *p, struct analysis_p
 		.share = share_of(p, location, s),
 		.wait = wait_of(location, NULL),
 		.missing_s = NAN,
+		.most = NAN,
 		.best_effect = NAN,
 		.best_speedup = NAN,
 		.allow = {.share = NAN, .presence = {.share = 1, .factor = 1}},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "analysis/verdict.h"
 
+#include "analysis/bound.h"
 #include "analysis/curve.h"
 #include "analysis/fidelity.h"
 #include "analysis/forecast.h"
@@ -19,6 +20,8 @@
  * sure its sign. */
 #define SYSTEMATIC 0.01
 #define DISCOVERY_RATE 0.05
+/* Shown as 0.0 %. */
+#define ROUNDED_AWAY 0.0005
 
 const struct undecided_words undecided_words[N_UNDECIDED] = {
 	[UNDECIDED_DISTURBED] = {"undecided (disturbed)",
@@ -159,7 +162,8 @@ static bool is_flat(const struct analysis_line *line, const struct evidence *ev)
 			continue;
 		if (!(fabs(e->value) + hypot(effect_half_width(e),
 					     fidelity_allowance(line->allow, e->value)) <=
-		      NO_EFFECT))
+		      NO_EFFECT) &&
+		    !bound_within(line, e, ev->speedups[i], NO_EFFECT))
 			return false;
 		measured++;
 	}
@@ -188,6 +192,15 @@ static void tell_best(struct analysis_line *line, size_t cell)
 	}
 }
 
+/* Who reads that a line helps must not see that it hurts. */
+static bool has_other_sign(const struct analysis_line *line, enum verdict v)
+{
+	for (size_t k = 0; k < ANALYSIS_CURVE_POINTS; k++)
+		if ((v == VERDICT_HELPS ? -1 : 1) * analysis_shown(line, k).effect > ROUNDED_AWAY)
+			return true;
+	return false;
+}
+
 static void decide(struct analysis_line *line, const struct evidence *ev, double limit,
 		   const struct forecast_bars *bars, double run_s)
 {
@@ -201,7 +214,8 @@ static void decide(struct analysis_line *line, const struct evidence *ev, double
 	/* An interval that the reader sees must say so, too. */
 	if (ev->chance <= limit && cell != SIZE_MAX &&
 	    fabs(line->cells[cell].change.effect) >= SYSTEMATIC &&
-	    analysis_told(line, 0, excludes_zero, found, &percent, &shown)) {
+	    analysis_told(line, 0, excludes_zero, found, &percent, &shown) &&
+	    !has_other_sign(line, found)) {
 		best = cell;
 		line->verdict = found;
 	}
