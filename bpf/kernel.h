@@ -233,6 +233,7 @@ struct task_struct {
 	struct mm_struct *mm;
 	int pid;
 	int tgid;
+	struct task_struct *real_parent;
 	struct task_struct *group_leader;
 	char comm[16];
 	struct signal_struct *signal;

@@ -155,7 +155,7 @@ why=''
 timeout -k 5 40 "${own[@]}" bash -c './server >/dev/null & until grep -qx server "/proc/$!/comm"; do sleep 0.05; done; "$1" list points --rates $!; status=$?; kill $!; exit $status' sh "$COZBPF" >rates 2>complaint </dev/null ||
 	why+=" status $?;"
 for wanted in answer_request syscall:write; do
-	grep -qE "^ +[0-9.]+  $wanted\$" rates || why+=" no rate of $wanted;"
+	grep -qE "^ +[0-9.]+  [a-z ]+ $wanted\$" rates || why+=" no rate of $wanted;"
 done
 beside 40 list functions @PID@ || why+=" list: status $?;"
 grep -q '^burn' out || why+=' no function;'

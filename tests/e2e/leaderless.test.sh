@@ -110,7 +110,7 @@ listed() {
 	# Probes could not be put into it alone.
 	timeout -k 5 "$limit" "$COZBPF" list points --rates "$target" >said 2>complaint
 	grep -q 'system calls alone: the first thread has ended' said complaint || why+=' not said that only system calls count;'
-	grep -qE '^ +[0-9.]+  served$' said && why+=' a probe in all processes that run the file;'
+	grep -qE '^ +[0-9.]+  [a-z ]+ served$' said && why+=' a probe in all processes that run the file;'
 }
 tried listed
 verdict 'list' "$why" said complaint

@@ -39,8 +39,9 @@ static const struct option_row rows[] = {
 	{.include = option_source_prefix, .offset = offsetof(struct list_options, lines)},
 	{.include = option_debug_dir, .offset = offsetof(struct list_options, lines)},
 	{"rates", 0, NULL,
-	 "of points of a process: those that it passes 10 to 10000 times\na second, as is counted "
-	 "for two seconds (root, Linux 6.6)",
+	 "of points of a process: the 20 that suit best, with their rates,\ncounted for some "
+	 "seconds "
+	 "in it and its children (root)",
 	 option_flag, offsetof(struct list_options, rates)},
 	{"help", 'h', NULL, "this text", option_flag, offsetof(struct list_options, help)},
 	{NULL},

@@ -25,7 +25,7 @@ struct listing {
 int list_names(struct listing *l, bool process);
 /* The same for what --progress could count. (cmd_list_points.c) */
 int list_points(struct listing *l);
-/* What process @pid passes 10 to 10000 times a second, as it is counted for two seconds.
+/* What process @pid and its children pass evenly, how often, the most suitable first.
  * (cmd_list_points.c) */
 int list_rates(struct listing *l, int pid);
 void list_free(struct listing *l); /* frees the contents */

@@ -11,10 +11,12 @@
 #include "cmd/commands.h"
 #include "code/map.h"
 #include "code/loops.h"
+#include "counting/candidates.h"
 #include "elf/object.h"
 #include "elf/usdt.h"
+#include "kernel/probe.h"
 #include "kernel/uprobes.h"
-#include "session/visit_rates.h"
+#include "target/process.h"
 
 #include <errno.h>
 #include <fnmatch.h>
@@ -22,6 +24,8 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+
+#define MOST_RATES 20
 
 /* One executable or library. */
 struct listed {
@@ -146,44 +150,82 @@ static int list_probes(struct listing *l, size_t i)
 	return r;
 }
 
-int list_rates(struct listing *l, int pid)
+static int has_child(pid_t pid, void *arg)
 {
-	const char *kinds[] = {[VISIT_PROBE] = "USDT probes",
-			       [VISIT_FUNCTION] = "functions",
-			       [VISIT_CALL] = "system calls"};
-	struct visit_rates *v = NULL;
-	const struct visit_rate *all = NULL;
-	struct error e = {};
-	uint64_t next = 0;
-	struct timespec until;
-	size_t n;
-	int r = visit_rates_begin(l->code, pid, NULL, &v, &e);
+	struct process_facts f;
 
-	if (r == 0 && !uprobes_alone_in(pid))
-		list_note(l, "system calls alone: the first thread has ended, so probes could "
-			     "not be put into this process alone, and would slow down all "
-			     "that run the same files");
+	return process_read(pid, &f) == 0 && f.parent == *(const int *)arg;
+}
+
+/* Counts until all is known. The caller's; NULL: *ret_status is that of a failure, which was said.
+ */
+static struct candidates *count(struct listing *l, int pid, int *ret_status)
+{
+	const struct candidates_scope scope = {
+		.pid = pid,
+		.children = true,
+		.code = l->code,
+		/* Those of children would come too late, or never. */
+		.probed = process_each(has_child, &pid) == 1 ? 0 : pid,
+		.all = true,
+	};
+	struct candidates *c = NULL;
+	struct error e = {};
+	struct timespec until;
+	uint64_t next = 0;
+	int r = candidates_begin(&scope, &c, &e);
+
 	while (r == 0) {
-		r = visit_rates_step(v, clock_monotonic_ns(), &next, &e);
+		r = candidates_step(c, clock_monotonic_ns(), &next, &e);
 		until = clock_timespec(next);
 		if (r == 0)
 			(void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
 	}
-	n = r > 0 ? visit_rates_found(v, SIZE_MAX, &all) : 0;
-	for (size_t i = 0; i < n; i++) {
+	if (r > 0)
+		return c;
+	candidates_end(c);
+	*ret_status = log_error("list: %s", e.text);
+	return NULL;
+}
+
+static void note_uncounted(struct listing *l, const struct candidates *c, int pid)
+{
+	_cleanup_free_ char *some = NULL;
+	size_t counted, n = candidates_functions(c, &counted);
+
+	if (!uprobes_alone_in(pid))
+		list_note(l, "system calls alone: the first thread has ended, so probes could "
+			     "not be put into this process alone, and would slow down all "
+			     "that run the same files");
+	else if (!feature_usable("uprobe_multi", NULL))
+		list_note(l, "system calls alone: to count at many places takes links of many "
+			     "probes (Linux 6.6), and root");
+	if (counted == n)
+		return;
+	some = xasprintf("%zu of %zu functions, the largest, were looked at", counted, n);
+	list_note(l, some);
+}
+
+int list_rates(struct listing *l, int pid)
+{
+	const struct candidate *all;
+	int status;
+	struct candidates *c = count(l, pid, &status);
+	size_t n = c ? candidates_found(c, &all) : 0;
+
+	if (!c)
+		return status;
+	for (size_t i = 0; i < n && l->printed < MOST_RATES && choice_serves(&all[i]); i++) {
 		if (l->glob && fnmatch(l->glob, all[i].point, 0) != 0)
 			continue;
-		if (kinds[all[i].kind])
-			(void)printf("# %s, visits per second\n", kinds[all[i].kind]);
-		kinds[all[i].kind] = NULL;
-		(void)printf("%10.1f  ", all[i].per_s);
+		if (!l->printed++)
+			(void)puts("# visits per second, how even, point");
+		(void)printf("%10.1f  %-9s  ", all[i].per_s, choice_evenness(&all[i]));
 		list_print_name(all[i].point);
-		l->printed++;
 	}
-	visit_rates_end(v);
-	if (r < 0)
-		return log_error("list: %s", e.text);
-	return list_end(l, "nothing is passed between 10 and 10000 times a second");
+	note_uncounted(l, c, pid);
+	candidates_end(c);
+	return list_end(l, "nothing is passed evenly, 5 times a second or more");
 }
 
 int list_points(struct listing *l)

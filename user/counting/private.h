@@ -5,6 +5,8 @@
 
 #include "elf/code_place.h"
 
+#include <pthread.h>
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -15,6 +17,20 @@ struct elf_object;
 struct error;
 struct executions_window;
 struct windows;
+
+/* Closing a link takes some hundredths of a second after its probes are gone from the code. Threads
+ * do it while the next windows go on. All zero at first. */
+#define CLOSERS 4
+struct closers {
+	struct closer {
+		pthread_t thread;
+		bool runs;
+		int fd;
+	} all[CLOSERS];
+	size_t next;
+};
+void closers_close(struct closers *x, int fd); /* takes @fd over */
+void closers_wait(struct closers *x);	       /* until all are closed */
 
 struct window_place {
 	uint64_t vaddr; /* where an instruction surely begins */

@@ -15,7 +15,6 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -26,19 +25,8 @@
 #define LOOK_NS (2 * NSEC_PER_MSEC)
 #define PATIENCE 10
 
-/* Closing a link takes some hundredths of a second after its probes are gone from the code. Threads
- * do it while the next windows go on. */
-#define CLOSERS 4
-
-struct closer {
-	pthread_t thread;
-	bool runs;
-	int fd;
-};
-
 struct windows {
-	struct closer closers[CLOSERS];
-	size_t next_closer;
+	struct closers closers;
 	uint32_t window; /* the number of the last one, from 1 on; 0: none counts */
 	struct visit_rates_bpf *skel;
 	pid_t pid;
@@ -61,6 +49,7 @@ static int load(struct windows *w, struct error *e)
 	if (!w->skel)
 		return fail(e, errno, "cannot open the BPF program that counts: %s",
 			    strerror(errno));
+	w->skel->rodata->visit_rates_process = (unsigned int)w->pid;
 	(void)bpf_program__set_autoload(w->skel->progs.visit_rates_call, false);
 	(void)bpf_program__set_expected_attach_type(w->skel->progs.visit_rates_probe,
 						    (enum bpf_attach_type)UPROBE_MULTI);
@@ -105,38 +94,11 @@ int windows_open(pid_t pid, const struct elf_object *o, struct windows **ret, st
 	return 0;
 }
 
-static void *close_link(void *arg)
-{
-	struct closer *c = arg;
-
-	(void)close(c->fd);
-	return NULL;
-}
-
-static void wait_for_closer(struct closer *c)
-{
-	if (c->runs)
-		(void)pthread_join(c->thread, NULL);
-	c->runs = false;
-}
-
-static void detach(struct windows *w, int fd)
-{
-	struct closer *c = &w->closers[w->next_closer++ % CLOSERS];
-
-	wait_for_closer(c);
-	c->fd = fd;
-	c->runs = pthread_create(&c->thread, NULL, close_link, c) == 0;
-	if (!c->runs)
-		(void)close(fd);
-}
-
 void windows_close(struct windows *w)
 {
 	if (!w)
 		return;
-	for (size_t i = 0; i < CLOSERS; i++)
-		wait_for_closer(&w->closers[i]);
+	closers_wait(&w->closers);
 	visit_rates_bpf__destroy(w->skel);
 	free(w->before);
 	free(w->each);
@@ -219,8 +181,8 @@ int windows_count(struct windows *w, const struct window_place *places, size_t n
 
 	/* Probes of the last window that are not gone yet slow the program down. Where the CPU time
 	 * counts, they have to be gone. */
-	for (size_t i = 0; !look && i < CLOSERS; i++)
-		wait_for_closer(&w->closers[i]);
+	if (!look)
+		closers_wait(&w->closers);
 	w->window++;
 	fd = attach(w, places, n, e);
 	if (fd == -ESRCH)
@@ -231,7 +193,7 @@ int windows_count(struct windows *w, const struct window_place *places, size_t n
 	r = wait_for(w, cpu_s, look ? places : NULL, n, ret_cpu_s);
 	w->skel->bss->visit_rates_window = 0;
 	if (fd >= 0)
-		detach(w, fd);
+		closers_close(&w->closers, fd);
 	read_hits(w, places, n, hits);
 	return r < 0 ? gone(w, e) : 0;
 }
