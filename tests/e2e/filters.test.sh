@@ -9,7 +9,7 @@ set -uo pipefail
 # shellcheck source=tests/e2e/helpers.sh
 source "$(dirname -- "${BASH_SOURCE[0]}")/helpers.sh"
 cd "$tmp" || exit 1
-full=(--fixed-line "$(line_of filtered burn)" --fixed-speedup 100 --experiment 100)
+full=(-p progress --fixed-line "$(line_of filtered burn)" --fixed-speedup 100 --experiment 100)
 older=task_work,send_signal_task
 "$COZBPF" check 2>/dev/null | found -E '^task_work +ok' && held=1 || held=''
 

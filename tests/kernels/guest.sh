@@ -119,6 +119,15 @@ short_run() {
 	[ ! -s err ] || why+=' something on stderr;'
 }
 
+# It finds a point.
+no_point() {
+	rm -f -- "$profile"
+	timeout "$limit" "$COZBPF" run --keep-root --status none --report report -o "$profile" -d 6 -- "$programs/answers" 1000 >out 2>err </dev/null ||
+		why+=" status $?;"
+	grep -q '^cozbpf: no -p: counting syscall:sendto (' err && [ "$(wc -l <err)" -eq 1 ] || why+=' it is not said that one was found;'
+	holds "visits('syscall:sendto') > 0" || why+=' no visits;'
+}
+
 # Of two threads that take turns each has its part of a round, 60 and 40 %, in the profile of a run, of attach and of system. What an interval of the
 # one is made of is its line.
 slopes() {
@@ -469,6 +478,7 @@ feature 'three capabilities' capabilities "${levels[@]}"
 feature 'three capabilities, perf_event_paranoid 3, 4' capabilities "${above[@]}"
 [ "$what" = options ] || feature 'BPF objects load' load_all
 feature 'run, report' short_run
+feature 'run without -p' no_point
 feature 'collect, top' collect
 feature 'own PID namespace' container
 feature slopes slopes

@@ -32,7 +32,7 @@ ALLOWED = {
     "collect": ["database", "kernel/namespace.h", "kernel/programs.h", "kernel/refusal.h", "code/kernel_parts.h", "elf", "sandbox/opener.h", "base", "shared"],
     "experiment": ["profile", "base", "shared/abi.h", "shared/sums.def"],
     "options": ["experiment/backend.h", "profile", "target", "elf", "base", "shared"],
-    "run": ["options", "report", "analysis", "session", "points", "kernel", "experiment", "profile", "code", "target", "decoder", "dwarf",
+    "run": ["options", "report", "analysis", "session", "points", "counting", "kernel", "experiment", "profile", "code", "target", "decoder", "dwarf",
             "elf", "sandbox/opener.h", "base", "shared", "shim/image.h"],
     "cmd": ["run", "options", "collect", "counting", "report", "shares/shares.h", "annotate", "database", "export", "analysis", "session", "points", "kernel", "experiment", "profile", "code", "target", "decoder",
             "dwarf", "elf", "sandbox/opener.h", "base", "shared", "shim/image.h"],

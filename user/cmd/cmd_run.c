@@ -12,9 +12,9 @@
 #include "decoder/decoder.h"
 #include "experiment/runner.h"
 #include "code/map.h"
+#include "counting/candidates.h"
 #include "kernel/refusal.h"
 #include "points/points.h"
-#include "session/visit_rates.h"
 #include "shim/image.h"
 #include "target/preload.h"
 #include "target/launch.h"
@@ -195,6 +195,7 @@ int run_open_session(struct run *r, struct error *e)
 		.points.latencies = r->options.n_latencies,
 		.config.inclusive = r->options.attribution == RUN_INCLUSIVE,
 		.points.needs = run_points_needs(r) | (by_probe ? POINTS_NEED_PROBES : 0),
+		.points.later = run_may_choose(r),
 		.config.waits = r->waits,
 		.config.slopes = run_wants_slopes(r),
 		.config.slows = r->purpose->slows,
@@ -289,7 +290,6 @@ static void close_session(struct run *r)
 {
 	if (r->runner)
 		runner_abandon(r->runner);
-	run_propose_end(r);
 	preload_stop(r->preload_server);
 	r->preload_server = NULL;
 	session_close(r->session);
@@ -304,7 +304,8 @@ static void free_run(struct run *r)
 	close_session_behind(r);
 	target_free(r->target);
 	run_scope_free(r->scope);
-	visit_rates_end(r->rates);
+	candidates_end(r->candidates);
+	free(r->sampled);
 	code_map_close(r->code);
 	code_kernel_close(r->kernel);
 	decoder_stop();
@@ -316,6 +317,7 @@ static void free_run(struct run *r)
 	identity_free(&r->identity);
 	free(r->path);
 	run_free_points(r);
+	point_spec_free(&r->chosen);
 	free(r->shared);
 }
 
@@ -341,7 +343,7 @@ static int launch(struct run *r, struct error *e)
 	identity_open_files(&r->identity);
 	if (run_scope_is_many(r) && run_scope_open(r, e) < 0)
 		return EXIT_OURS;
-	if (run_open_session(r, e) < 0)
+	if (run_recall_choice(r, e) < 0 || run_open_session(r, e) < 0)
 		return EXIT_OURS;
 	err = start(r, e);
 	if (err < 0 && !r->start_ns)

@@ -411,7 +411,8 @@ const struct option_row run_option_rows[] = {
 	 "FILE:LINE, usdt:[BINARY:]PROVIDER:NAME, syscall:NAME,\n"
 	 "tracepoint:CATEGORY:NAME, or sampled:FILE:LINE and\n"
 	 "sampled:[BINARY:]FUNCTION, which count samples, for what is\n"
-	 "too hot for a probe; `cozbpf list points` shows some",
+	 "too hot for a probe; `cozbpf list points` shows some.\n"
+	 "Without: what is passed evenly, a system call or a USDT probe,\nelse a function",
 	 set_point},
 	{"latency", 0, "SPEC",
 	 "measure times, NAME=BEGIN,END[,key=argN] (repeatable): from\na visit of BEGIN to one of "

@@ -92,6 +92,11 @@ void points_measure_costs(struct points *ps)
 		measure_syscall(ps, 1);
 	if (ps->options.needs & POINTS_NEED_TRACEPOINTS)
 		measure_tracepoint(ps);
+	/* All processes would pay for reports that no point asks for yet. */
+	for (size_t i = 0; ps->options.later && i < 2; i++) {
+		(void)bpf_link__destroy(ps->syscalls[i]);
+		ps->syscalls[i] = NULL;
+	}
 	c->epoch = (c->epoch + 1) & ~1ULL;
 	c->tgid = 0;
 	clear_counts(ps);

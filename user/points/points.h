@@ -39,6 +39,8 @@ enum points_needs {
 struct points_options {
 	unsigned int needs; /* enum points_needs */
 	size_t latencies;   /* how many pairs there will be (points_pair) */
+	bool later; /* one of these may be added while the run goes on; until then it costs nothing
+		     */
 	bool slow_probes;   /* the line may be slowed at its visits, by probes as well */
 	uint64_t sample_ns; /* a visit of a sampled point: what one sample stands for at the lowest
 			       rate */

@@ -19,6 +19,9 @@ struct profile_startup {
 	char *fallback; /* what had to be replaced on this kernel, in words; NULL: nothing */
 	char *shared;	/* points that count visits of several functions, as these have one code, in
 			   words; NULL: none */
+	char *chosen;	/* the point that was found, since none was given; NULL: it was, or there
+			   is none */
+	char *choice;	/* it, and what else was found, in words */
 	char *inject;	/* of processes that ran already: whether a handler of a signal was put into
 			   them: "never", "auto", "always"; else NULL */
 	char *granularity; /* "line", "function" */

@@ -315,6 +315,7 @@ static void add_point(struct json_object *points, const struct report *report,
 
 	json_add_string(o, "name", p->name);
 	json_add_string(o, "kind", point_kind_name(p->kind));
+	json_add_bool(o, "chosen", choice_of(report, p) != NULL);
 	add_count(o, "visits", p->visits);
 	json_add_number(o, "placebo", p->placebo);
 	json_add_number(o, "self_share", p->self_share);

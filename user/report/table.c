@@ -201,6 +201,26 @@ void table_print(const struct report *r, const struct analysis_point *point)
 	print_rest(r, point, lines, n);
 }
 
+const char *choice_of(const struct report *r, const struct analysis_point *point)
+{
+	for (size_t i = 0; i < r->p->n_runs; i++) {
+		const struct profile_startup *s = &r->p->runs[i];
+
+		if (s->chosen && strcmp(s->chosen, point->name) == 0)
+			return s->choice ? s->choice : s->chosen;
+	}
+	return NULL;
+}
+
+static void note_choice(const struct report *r, const struct analysis_point *point)
+{
+	const char *words = choice_of(r, point);
+
+	if (words)
+		note(r, NOTE_PLAIN,
+		     "No point was given: counting %s. -p counts another one instead.", words);
+}
+
 /* Which lines run in some phases of the program only. */
 static void note_phases(const struct report *r, const struct analysis_point *point,
 			const struct analysis_line *const *lines, size_t n)
@@ -295,6 +315,7 @@ void table_notes(const struct report *r, const struct analysis_point *point)
 	size_t n;
 	_cleanup_free_ const struct analysis_line **lines = shown_lines(r, point, &n);
 
+	note_choice(r, point);
 	note_slopes(r, point, lines, n);
 	note_waits(r, lines, n);
 	note_phases(r, point, lines, n);

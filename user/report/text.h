@@ -163,6 +163,8 @@ const struct analysis_line **shown_lines(const struct report *r, const struct an
 void table_print(const struct report *r, const struct analysis_point *point);
 /* What the table's verdicts need to be understood: phases, threads that spin. */
 void table_notes(const struct report *r, const struct analysis_point *point);
+/* Of a point that a run found by itself: which, and what else, in words; else NULL. */
+const char *choice_of(const struct report *r, const struct analysis_point *point);
 #define INLINED_MAX_LINES 64 /* of one copy; more are left out */
 /* A line's code in one place of those that profile_samples.inlined tells of. */
 struct inlined_copy {

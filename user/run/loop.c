@@ -95,9 +95,7 @@ int run_stop(struct run *r, uint64_t end_ns, struct error *e)
 	if (r->stopped)
 		return 0;
 	r->stopped = true;
-	/* Probes of a program that is gone are gone with it, and nobody is to wait for that. */
-	if (!r->end_ns)
-		run_propose_end(r);
+	run_choose_end(r);
 	/* Of a program that was measured from end to end, half a run is none. */
 	if (r->options.runs && !r->end_ns)
 		runner_abandon(r->runner);
@@ -320,12 +318,13 @@ static int on_time(struct loop *l, uint64_t now, uint64_t *ret_next, struct erro
 	}
 	if (run_stop_if(r, now))
 		return run_stop(r, now, e);
-	err = run_slowing_step(r, now, ret_next) ? runner_step(r->runner, now, ret_next) : 0;
+	err = run_choose_step(r, now, ret_next) && run_slowing_step(r, now, ret_next)
+		      ? runner_step(r->runner, now, ret_next)
+		      : 0;
 	if (err < 0)
 		return fail(e, -err, "cannot go on with the experiments: %s", strerror(-err));
 	(void)run_say_write_error(r);
 	run_inject_step(r, now);
-	run_propose_step(r, now, ret_next);
 	if (look(l, now))
 		return be_certain(l, now, ret_next, e);
 	if (r->options.duration_ns)

@@ -303,7 +303,7 @@ unsigned int run_points_needs(const struct run *r)
 
 		needs |= p->at_return ? kinds[p->kind].needs_at_return : kinds[p->kind].needs;
 	}
-	return needs;
+	return run_may_choose(r) ? needs | POINTS_NEED_SYSCALL_ENTER | POINTS_NEED_PROBES : needs;
 }
 
 /* An object that was asked for by name must have the point; others need not. */
@@ -427,6 +427,39 @@ void run_free_points(struct run *r)
 		free(r->points[i].tried);
 	free(r->points);
 	r->points = NULL;
+}
+
+/* Is it in what is known by now? */
+static int check_known(struct run *r, const struct point_spec *p, struct error *e)
+{
+	int err = -ENOENT;
+
+	if (!has_sites(p))
+		return kinds[p->kind].check(r, p, e);
+	for (size_t i = 0; err < 0 && i < code_map_count(r->code); i++)
+		if (point_may_be_in(r->code, p, i))
+			err = try_object(r, i, p, e);
+	return err;
+}
+
+int run_add_point(struct run *r, const char *text, struct error *e)
+{
+	int err = point_spec_parse(text, &r->chosen, e);
+
+	if (err == 0)
+		err = check_known(r, &r->chosen, e);
+	if (err == 0) {
+		run_free_points(r);
+		r->options.points = &r->chosen;
+		r->options.n_points = 1;
+		err = run_add_points(r, e);
+	}
+	if (err == 0)
+		return 0;
+	run_free_points(r);
+	r->options.n_points = 0;
+	point_spec_free(&r->chosen);
+	return err;
 }
 
 int run_require_points(struct run *r, struct error *e)

@@ -11,10 +11,10 @@
 #include "base/shell.h"
 #include "base/waits.h"
 #include "code/map.h"
+#include "counting/candidates.h"
 #include "experiment/runner.h"
 #include "points/points.h"
 #include "report/report.h"
-#include "session/visit_rates.h"
 #include "shared/abi.h"
 
 #include <stdio.h>
@@ -146,7 +146,7 @@ static void proposals_free(struct proposals *p)
 /* Of a run without a point: "-p NAME", and how often it is passed. */
 static struct proposals propose(const struct run *r)
 {
-	const struct visit_rate *all = NULL;
+	const struct candidate *all = NULL;
 	size_t n = run_proposals(r, &all), size;
 	struct proposals p = {.n = 0};
 

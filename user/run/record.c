@@ -73,7 +73,6 @@ int run_write_startup(struct run *r, struct error *e)
 	const struct abi_costs *costs = &session_control(r->session)->costs;
 	struct utsname u;
 	struct profile_startup *s;
-	int err;
 
 	(void)uname(&u);
 	s = xcalloc(1, sizeof(*s));
@@ -89,6 +88,8 @@ int run_write_startup(struct run *r, struct error *e)
 		.pay = xstrdup(payer_name(r->payer)),
 		.fallback = r->fallback[0] ? xstrdup(r->fallback) : NULL,
 		.shared = copy(r->shared),
+		.chosen = copy(r->chosen.name),
+		.choice = copy(r->chosen.name ? r->repeat->choice : NULL),
 		.inject = r->options.kind == RUN_LAUNCH
 				  ? NULL
 				  : xstrdup(run_inject_name(r->options.scope.inject)),
@@ -103,16 +104,21 @@ int run_write_startup(struct run *r, struct error *e)
 	};
 	r->profile.runs = s;
 	r->profile.n_runs = 1;
-	if (!r->writer)
+	if (run_may_choose(r))
 		return 0;
-	err = profile_write_startup(r->writer, s);
+	r->decided = true;
+	run_begin_profile(r);
 	/* What the runs before this one have measured is to be reported. */
-	if (err < 0 && r->repeat && r->repeat->done) {
-		r->write_error = err;
+	if (!r->write_error || (r->repeat && r->repeat->done))
 		return 0;
-	}
-	return err < 0 ? fail(e, -err, "cannot write %s: %s", r->options.output, strerror(-err))
-		       : 0;
+	return fail(e, -r->write_error, "cannot write %s: %s", r->options.output,
+		    strerror(-r->write_error));
+}
+
+void run_begin_profile(struct run *r)
+{
+	if (r->writer && !r->write_error)
+		r->write_error = profile_write_startup(r->writer, &r->profile.runs[0]);
 }
 
 void run_keep(struct profile *p, const struct profile_experiment *x,

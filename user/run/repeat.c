@@ -39,6 +39,8 @@ void repeat_free(struct repeat *x)
 	profile_free(&x->all);
 	plan_free(&x->plan);
 	free(x->line);
+	free(x->chosen);
+	free(x->choice);
 }
 
 /* A line in proportion to its samples in the runs so far. */

@@ -12,6 +12,8 @@
 
 #include <signal.h>
 
+struct candidate;
+struct candidates;
 struct code_map;
 struct error;
 struct injector;
@@ -21,8 +23,6 @@ struct runner;
 struct session_process;
 struct shim_page;
 struct target;
-struct visit_rate;
-struct visit_rates;
 
 /* A point of the options, in the session. */
 struct run_point {
@@ -86,7 +86,9 @@ struct repeat {
 	bool over;		      /* there is no further run */
 	uint64_t first_seed, last_ns; /* of the first run, and when --duration is over; 0: never */
 	double visits_per_s;	      /* for the next run's experiments; 0: not known */
-	struct certainty certainty;   /* of all runs so far */
+	char *chosen, *choice; /* the point that a run found since it was given none, as in struct
+				  profile_startup; NULL: none */
+	struct certainty certainty; /* of all runs so far */
 };
 
 /* Payment handlers in processes that cannot have the preloaded library: those that ran already, and
@@ -148,8 +150,12 @@ struct run {
 	unsigned int warned; /* a bit for each kind of warning that was said */
 	struct run_slowing slowing; /* only where the purpose slows */
 	struct run_discovery discovery;
-	struct visit_rates *rates; /* of a run without a point; NULL: not begun */
-	bool proposed;		   /* no more is counted */
+	struct candidates *candidates; /* of a run without a point; NULL: not begun */
+	bool decided; /* which points there are, but for those of coz.h: experiments may begin */
+	struct point_spec chosen;	/* without -p */
+	struct backend_sample *sampled; /* where execution was found when functions were looked at
+					   for that; NULL: not yet */
+	size_t n_sampled;
 	sigset_t caught;
 	struct repeat *repeat; /* with --runs and --repeat, over all of them; NULL: none */
 	struct {
@@ -210,6 +216,8 @@ unsigned int run_points_needs(const struct run *r);
  */
 int run_add_points(struct run *r, struct error *e);
 void run_free_points(struct run *r);
+/* Of a run that has none: adds one, as --progress takes it, while processes run. */
+int run_add_point(struct run *r, const char *text, struct error *e);
 /* Of processes that run: fails if a point has no place in any of their executables. */
 int run_require_points(struct run *r, struct error *e);
 /* Attaches what has been mapped since. What is wrong with it is said on stderr, once. @all: for a
@@ -320,13 +328,16 @@ uint64_t run_discovery_step(struct run *r, uint64_t now);
 void run_show_status(struct run *r, struct status *status, uint64_t now);
 enum status_kind run_status_kind(const struct run *r);
 
-/* propose.c: of a run without a point, counts what it could be; lowers *ret_next to when to come
- * again. */
-void run_propose_step(struct run *r, uint64_t now, uint64_t *ret_next);
-/* Takes the probes away, if it is not over: the program is left to itself, or has a point. */
-void run_propose_end(struct run *r);
-/* What was found. *ret is the run's. */
-size_t run_proposals(const struct run *r, const struct visit_rate **ret);
+/* choose.c: is the run to find a point by itself? */
+bool run_may_choose(const struct run *r);
+/* Looks for one. Is it decided? Else *ret_next is lowered to when to ask again. */
+bool run_choose_step(struct run *r, uint64_t now, uint64_t *ret_next);
+/* There is none, if it is not decided: the run is over, or has counters of coz.h. */
+void run_choose_end(struct run *r);
+/* Of a program that was started again: what an earlier run has found becomes an option. */
+int run_recall_choice(struct run *r, struct error *e);
+/* What was seen in a run without a point. *ret is the run's. */
+size_t run_proposals(const struct run *r, const struct candidate **ret);
 
 /* slowing.c: may experiments begin? Else *ret_next is lowered to when to ask again. Only of runs
  * that slow the line. */
@@ -334,8 +345,10 @@ bool run_slowing_step(struct run *r, uint64_t now, uint64_t *ret_next);
 /* Says by what the line was slowed, on stdout. Before the session is closed. */
 void run_slowing_print(const struct run *r);
 
-/* record.c: the run's records go to the file and are kept for the report. */
+/* record.c: the run's records go to the file and are kept for the report. The first one says which
+ * point was chosen: it is written when that is decided (run_begin_profile). */
 int run_write_startup(struct run *r, struct error *e);
+void run_begin_profile(struct run *r);
 int run_sink(void *arg, const struct profile_experiment *x, const struct profile_point *points,
 	     size_t n_points);
 int run_slopes_sink(void *arg, const struct profile_slopes *s);

@@ -158,8 +158,8 @@ bool run_wants_slopes(const struct run *r)
 
 	if (o->slopes_only)
 		return true;
-	return o->n_points > 0 && o->sync == RUN_SYNC_SCHED && !o->fixed_line && !o->runs &&
-	       !bursts && !r->purpose->slows;
+	return (o->n_points > 0 || run_may_choose(r)) && o->sync == RUN_SYNC_SCHED &&
+	       !o->fixed_line && !o->runs && !bursts && !r->purpose->slows;
 }
 
 int run_choose_waits(struct run *r, struct error *e)

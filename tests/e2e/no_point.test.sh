@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: BSD-2-Clause
+# Runs that are given no point find one: a system call that is passed evenly, at the rate that the program itself counts.
+# needs: root btf python3
+# shellcheck disable=SC2154 # what helpers.sh sets
+set -uo pipefail
+# shellcheck source=tests/e2e/helpers.sh
+source "$(dirname -- "${BASH_SOURCE[0]}")/helpers.sh"
+cd "$tmp" || exit 1
+bpf_before=$(bpf_orphans)
+announced='^cozbpf: no -p: counting syscall:sendto \([0-9.]+/s, even\); others: syscall:recvfrom \([0-9.]+/s\)'
+
+# with COMMAND ARGUMENT...: cozbpf of that command; the report is in `out`, what it says beside that in `complaint`.
+with() {
+	rm -f -- "$profile"
+	timeout -k 5 "$limit" "$COZBPF" "$1" "${switched_off[@]}" --status none -o "$profile" "${@:2}" >out 2>complaint </dev/null || why+=" status $?;"
+}
+
+# The rate that was told, and twice that of the requests in `lines` from second $1 to second $2 of them: within 10 %.
+agree() { # FROM TO LINES
+	local told
+	told=$(sed -nE 's/^cozbpf: no -p: counting [^ ]+ \(([0-9.]+)\/s.*/\1/p' complaint)
+	awk -v from="$1" -v to="$2" -v told="${told:-0}" -F '[= ]' '
+		/^at_ms=/ { if (!first) first = $2; at = ($2 - first) / 1000; if (at > from && at <= to) { n += $4; if (!begin) begin = before; end = at } before = at }
+		END { rate = end > begin ? 2 * n / (end - begin) : 0; ratio = rate ? told / rate : 0
+			if (ratio < 0.9 || ratio > 1.1) printf " %s a second are told, the program counts %.0f;", told, rate }' "$3"
+}
+
+# chosen NAME: complaints unless the report says that this point was chosen and has something to tell.
+chosen() {
+	"$COZBPF" report --json "$profile" >report.json 2>>complaint || printf ' report: status %s;' "$?"
+	python3 -c '
+import json, sys
+points = json.load(open("report.json", encoding="utf-8"))["points"]
+if [(p["name"], p["chosen"]) for p in points] != [(sys.argv[1], True)]: print(" the points are", [(p["name"], p["chosen"]) for p in points], end=";")
+elif not points[0]["visits"] or not any(line["slope"] is not None for line in points[0]["lines"]): print(" nothing is told of it;", end="")
+' "$1"
+	tr -s '\n ' ' ' <out | found -F "No point was given: counting $1 (" || printf ' the report does not say that it was chosen;'
+}
+
+launched() {
+	with run --keep-root --report - -d "$(lasting 8)" -- "$programs/answers" 1000
+	[ "$(grep -cE "$announced" complaint)" -eq 1 ] && [ "$(wc -l <complaint)" -eq 1 ] || why+=' not one line that says so;'
+	why+=$(agree 0.5 2.5 out)$(chosen syscall:sendto)
+	holds 'len(experiments) > 2 and visits("syscall:sendto") > 0' || why+=" $(ask 'len(experiments)') experiments;"
+	none_left || why+=' something is left;'
+}
+tried launched
+verdict 'run' "$why" complaint out
+
+# Its children do the work.
+attached() {
+	"$programs/answers" 1000 2 >lines &
+	server=$!
+	sleep 1
+	with attach "$server" -d "$(lasting 6)"
+	grep -qE "$announced" complaint || why+=' it is not said;'
+	why+=$(chosen syscall:sendto)
+	with system --pid-tree "$server" --slopes-only -d "$(lasting 5)"
+	grep -qE "$announced" complaint || why+=' system: it is not said;'
+	why+=$(chosen syscall:sendto)
+	holds 'not experiments' || why+=' there are experiments with --slopes-only;'
+	why+=$(left_over "$server")
+	read -r -a workers <"/proc/$server/task/$server/children"
+	kill "${workers[@]}"
+	wait "$server"
+}
+tried attached
+verdict 'attach and system' "$why" complaint out
+
+given() {
+	with run --keep-root --report - -p progress -d "$(lasting 3)" -- "$programs/answers" 1000
+	[ ! -s complaint ] || why+=' something is said;'
+	"$COZBPF" report --json "$profile" | found '"chosen": *false' || why+=' it is not said that it was given;'
+	! grep -q 'No point was given' out || why+=' the report says that none was given;'
+}
+tried given
+verdict '-p takes its place' "$why" complaint out
+
+# The first run is too short for it, and the others have what it saw.
+repeated() {
+	with run --keep-root -q --no-report --repeat 3 -- "$programs/answers" "$(lasting 1.6)"
+	[ ! -s complaint ] || why+=' something is said;'
+	holds '[r.get("chosen") for r in runs] == [None, "syscall:sendto", "syscall:sendto"]' || why+=" $(ask '[r.get("chosen") for r in runs]');"
+	holds 'visits("syscall:sendto") > 0' || why+=' no visits;'
+}
+tried repeated
+verdict 'run --repeat' "$why" complaint
+
+nothing() {
+	with run --keep-root --report - -d "$(lasting 5)" -- "$programs/cpu" 1000000
+	grep -q '^cozbpf: no -p, and nothing is passed evenly' complaint || why+=' that is not said;'
+	tr -s '\n ' ' ' <out | found 'There is no progress point' || why+=' the report does not say it;'
+}
+tried nothing
+verdict 'where nothing suits' "$why" complaint out
