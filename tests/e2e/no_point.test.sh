@@ -77,6 +77,19 @@ given() {
 tried given
 verdict '-p takes its place' "$why" complaint out
 
+# Points that are given and do not suit are reported while the run goes on.
+judged() {
+	with run --keep-root --no-report -p main -p nowhere=syscall:msgrcv -d "$(lasting 3)" -- "$programs/answers" 1000
+	found -E "^cozbpf: warning: progress point 'main' was visited 1 time in [0-9.]+ s; .*rates PID" <complaint || why+=' a visit in 2 s is not reported;'
+	found -E "^cozbpf: warning: progress point 'nowhere' was not visited in [0-9.]+ s: " <complaint || why+=' no visit is not reported;'
+	! grep -q 'to count' complaint || why+=' one visit is said to cost too much;'
+	with run --keep-root --no-report -p request -d "$(lasting 3)" -- "$programs/visits" 1000000000 0
+	found -E "^cozbpf: warning: to count 'request' takes about [0-9]+ % of the program's CPU time, [0-9.]+ us a visit: " <complaint || why+=' what visits cost is not reported;'
+	! grep -q 'was visited' complaint || why+=' a point that is passed often is said to be rare;'
+}
+tried judged
+verdict 'points that do not suit' "$why" complaint
+
 # The first run is too short for it, and the others have what it saw.
 repeated() {
 	with run --keep-root -q --no-report --repeat 3 -- "$programs/answers" "$(lasting 1.6)"

@@ -337,6 +337,7 @@ static int on_time(struct loop *l, uint64_t now, uint64_t *ret_next, struct erro
 		clock_sooner(ret_next, l->maps_ns);
 	run_say_copies(r);
 	run_say_not_loaded(r, now);
+	run_judge_points(r, now, ret_next);
 	run_show_status(r, &l->status, now);
 	return 0;
 }

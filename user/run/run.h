@@ -165,7 +165,7 @@ struct run {
 	} stop_if;
 	bool interrupted;	   /* by Ctrl-C */
 	uint64_t start_ns, end_ns; /* of the program */
-	bool said_not_loaded;
+	bool said_not_loaded, judged_points;
 	bool said_copy;		   /* of a program that runs on a copy of its code */
 	uint64_t machine_begin_ns; /* since when CPU time is counted; 0: it is not */
 	uint64_t scope_cpu_ns, outside_cpu_ns, own_cpu_ns; /* then */
@@ -324,6 +324,9 @@ void run_say_unmatched(struct run *r, uint64_t now);
  * out of the tables. Returns when to come again. */
 uint64_t run_discovery_step(struct run *r, uint64_t now);
 
+/* After two seconds, once: a line on stderr for each point that is visited too rarely, or not at
+ * all, or that costs too much. *ret_next is lowered to when that is due. */
+void run_judge_points(struct run *r, uint64_t now, uint64_t *ret_next);
 /* Prints how the run goes, where that is due; what it warns of, a plain line has once. */
 void run_show_status(struct run *r, struct status *status, uint64_t now);
 enum status_kind run_status_kind(const struct run *r);

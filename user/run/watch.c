@@ -29,6 +29,11 @@
 #define LOOK_SHARE 50
 /* Warnings come when there is something to judge by. */
 #define WARN_FROM_NS (5 * NSEC_PER_SEC)
+/* Points are judged when this much time has gone by: fewer visits a second are too few, and what
+ * takes more of the program's CPU time to count disturbs what is measured. */
+#define JUDGE_AFTER_NS (2 * NSEC_PER_SEC)
+#define RARE_PER_S 1
+#define COSTLY 0.05
 #define DISCOVERY_LEAST_NS (5 * NSEC_PER_MSEC)
 #define DISCOVERY_MOST_NS (1 * NSEC_PER_SEC) /* where an experiment is as long as the program */
 /* Whatever is found next is found after at most this much more of the time since the last discovery
@@ -107,6 +112,80 @@ static void warn(struct warnings *w, enum warning_kind kind, const char *fmt, ..
 	va_start(ap, fmt);
 	(void)vsnprintf(new->text, sizeof(new->text), fmt, ap);
 	va_end(ap);
+}
+
+/* What the point that is shown as @name was given as; NULL: it is none of the options'. */
+static const struct point_spec *spec_of(const struct run *r, const char *name)
+{
+	for (size_t i = 0; i < r->options.n_points; i++)
+		if (strcmp(r->options.points[i].name, name) == 0)
+			return &r->options.points[i];
+	return NULL;
+}
+
+static void say_rare(const struct run *r, const char *name, uint64_t visits, double seconds)
+{
+	const struct point_spec *p = spec_of(r, name);
+	const char *loop = p && p->kind == POINT_FILE_LINE
+				   ? " A line that begins a loop is visited once for each time "
+				     "that the loop is entered; one of its body, for each round."
+				   : "";
+
+	if (visits)
+		(void)log_error("warning: progress point '%s' was visited %llu time%s in %.1f s; "
+				"some hundred visits are needed: take a point that is passed more "
+				"often (without -p one is found; `cozbpf list points --rates PID` "
+				"shows them), or run for longer.%s",
+				name, (unsigned long long)visits, visits > 1 ? "s" : "", seconds,
+				loop);
+	else
+		(void)log_error("warning: progress point '%s' was not visited in %.1f s: is it on "
+				"the path that the program takes? Without -p one that is passed is "
+				"found; `cozbpf list points --rates PID` shows them.%s",
+				name, seconds, loop);
+}
+
+/* Counting takes @part of the CPU time of the processes in scope. */
+static void say_costly(const char *name, uint64_t cost_ns, double part)
+{
+	(void)log_error("warning: to count '%s' takes about %.0f %% of the program's CPU time, "
+			"%.1f us a visit: take a point that is passed less often (`cozbpf list "
+			"points --rates PID` shows some), or count samples of a line or function "
+			"(-p sampled:FILE:LINE, sampled:FUNCTION)",
+			name, 100 * part, (double)cost_ns / NSEC_PER_USEC);
+}
+
+void run_judge_points(struct run *r, uint64_t now, uint64_t *ret_next)
+{
+	uint64_t from = r->start_ns + r->options.delay_ns, cpu_ns, outside_ns;
+	double seconds = (double)(now - from) / (double)NSEC_PER_SEC, cost;
+	struct backend_totals t;
+
+	if (r->judged_points || r->options.quiet || (r->repeat && r->repeat->done))
+		return;
+	if (now < from + JUDGE_AFTER_NS) {
+		clock_sooner(ret_next, from + JUDGE_AFTER_NS);
+		return;
+	}
+	r->judged_points = true;
+	/* One that was found is passed, and seldom enough. */
+	if (r->chosen.name || session_backend.snapshot(r->session, &t) < 0)
+		return;
+	session_cpu_times(r->session, &cpu_ns, &outside_ns);
+	for (size_t i = 0; i < t.n_points; i++) {
+		const struct backend_point *p = &t.points[i];
+		const char *name = points_shown(session_points(r->session), i)->name;
+		uint64_t visits = p->visits > p->departures ? p->visits : p->departures;
+
+		cost = cpu_ns ? (double)p->visits * (double)p->cost_ns / (double)cpu_ns : 0;
+		if (cost > COSTLY)
+			say_costly(name, p->cost_ns, cost);
+		if ((double)visits >= RARE_PER_S * seconds)
+			continue;
+		say_rare(r, name, visits, seconds);
+		if (!visits)
+			r->warned |= 1U << WARN_SILENT;
+	}
 }
 
 /* Those that hold at @now, by all that was counted so far. */
