@@ -23,7 +23,7 @@ exact() { # PAY
 
 alone() {
 	local where wanted why
-	for where in request:request visits:stepped+4:stepped_inner "$(line_of visits bump):bump"; do
+	for where in request:request visits:stepped+4:stepped_inner "$(line_of visits bump):bump" bump:bump; do
 		why=''
 		wanted=${where##*:}
 		whole_run --fixed-speedup 0 -p "it=${where%:*}" -- "$programs/visits" 1500 "$(lasting 0.7)" || why+=' it failed;'

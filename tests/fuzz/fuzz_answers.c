@@ -172,6 +172,7 @@ static void make_lines(struct bytes *out, struct rng *r)
 	size_t units = 1 + rng_below(r, 3);
 	struct unit_range index[3];
 	uint64_t sites[4];
+	struct line_copy copies[4];
 	uint32_t files[] = {(uint32_t)about(r, 0), (uint32_t)about(r, 1)};
 
 	for (size_t i = 0; i < units; i++)
@@ -179,10 +180,15 @@ static void make_lines(struct bytes *out, struct rng *r)
 					       about(r, CODE + i * 64 + 64), about(r, i)};
 	for (size_t i = 0; i < 4; i++)
 		sites[i] = about(r, CODE + i * 8);
+	for (size_t i = 0; i < 4; i++)
+		copies[i] =
+			(struct line_copy){about(r, CODE + i * 8),
+					   {about(r, CODE + i * 8), about(r, CODE + i * 8 + 4)}};
 	add_answer(out, r, 0, units, index, units * sizeof(*index), "debug", 5, "", 0);
 	make_rows(out, r, names, rng_below(r, 8) ? sizeof(names) : rng_below(r, sizeof(names)));
 	make_inlined(out, r);
 	add_answer(out, r, rng_below(r, 4) ? 0 : -ENOENT, 3, sites, sizeof(sites), "", 0, "", 0);
+	add_answer(out, r, rng_below(r, 4) ? 0 : -ENOENT, 0, copies, sizeof(copies), "", 0, "", 0);
 	for (size_t i = 0; i < units; i++)
 		add_answer(out, r, 0, 0, files, sizeof(files), "", 0, "", 0);
 	for (size_t i = 1; i < units; i++)
@@ -278,6 +284,7 @@ static void walk_lines(const struct elf_object *o)
 	struct error e = {.text = ""};
 	struct line_table *t = NULL;
 	struct line_location where, calls[4];
+	struct line_copy *copies;
 	struct addr_range *ranges;
 	const char *near[4];
 	uint32_t nearest = 0;
@@ -300,6 +307,12 @@ static void walk_lines(const struct elf_object *o)
 		for (size_t i = 0; i < n; i++)
 			fuzz_must(elf_object_is_code(o, sites[i]));
 		free(sites);
+	}
+	if (line_table_copies(t, "f", &copies, &n) == 0) {
+		for (size_t i = 0; i < n; i++)
+			fuzz_must(elf_object_is_code(o, copies[i].entry) &&
+				  copies[i].range.lo < copies[i].range.hi);
+		free(copies);
 	}
 	(void)line_table_read_file(t, "a.c");
 	if (line_table_ranges(t, "a.c", 5, &ranges, &n) == 0)

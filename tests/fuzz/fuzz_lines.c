@@ -88,6 +88,7 @@ static void walk_into(const char *path, struct seen *s)
 	const char *roots[] = {top}, *prefixes[] = {"/seed=/srv", ".=/here"};
 	struct debug_options options = {roots, 1, prefixes, 2};
 	struct line_location where;
+	struct line_copy *copies;
 	struct addr_range *ranges;
 	const char *near[4];
 	struct error e;
@@ -106,6 +107,8 @@ static void walk_into(const char *path, struct seen *s)
 		for (size_t k = 0; k < n_calls; k++)
 			s->at += !calls[k].line + !*calls[k].file; /* neither can be */
 	}
+	if (line_table_copies(s->t, "f", &copies, &n) == 0)
+		free(copies);
 	if (line_table_scope(s->t, every_other, NULL, &ranges, &n) == 0)
 		free(ranges);
 	(void)line_table_each(s->t, see_line, s);

@@ -205,6 +205,35 @@ static void test_every_inlined_copy(void **state)
 	assert_int_equal(n, 3);
 }
 
+/* By its name: where each copy is entered, and its code. */
+static void test_copies_by_name(void **state)
+{
+	struct fixture *f = *state;
+	struct elf_symbol first = function(f, "elf_lines_first"),
+			  second = function(f, "elf_lines_second");
+	_cleanup_free_ struct line_copy *all = NULL;
+	struct line_copy *none = NULL;
+	size_t n, in_first = 0, in_second = 0;
+
+	assert_int_equal(line_table_copies(f->lines, "inlined", &all, &n), 0);
+	for (size_t i = 0; i < n; i++) {
+		uint64_t entry = all[i].entry;
+
+		assert_true(all[i].range.lo < all[i].range.hi);
+		assert_true(!i || entry >= all[i - 1].entry);
+		if (i && entry == all[i - 1].entry)
+			continue;
+		in_first += entry >= first.addr && entry < first.addr + first.size;
+		in_second += entry >= second.addr && entry < second.addr + second.size;
+	}
+	assert_int_equal(in_first, 2);
+	assert_int_equal(in_second, 1);
+	/* One that was not inlined, and none. */
+	assert_int_equal(line_table_copies(f->lines, "elf_lines_loop", &none, &n), -ENOENT);
+	assert_int_equal(line_table_copies(f->lines, "elf_lines_nowhere", &none, &n), -ENOENT);
+	assert_int_equal(line_table_copies(f->lines, "", &none, &n), -ENOENT);
+}
+
 static void test_ranges_and_at_agree(void **state)
 {
 	struct fixture *f = *state;
@@ -346,6 +375,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_large_trees_wait, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_loop_is_probed_once, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_every_inlined_copy, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_copies_by_name, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ranges_and_at_agree, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_missing, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_scope_and_each, setup, teardown),

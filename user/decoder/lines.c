@@ -227,10 +227,40 @@ static int find_statements(struct line_table *t, const char *file, uint32_t line
 	return err;
 }
 
+static bool copies_are_sound(const struct line_table *t, const void *answer, size_t n)
+{
+	const struct line_copy *all = answer;
+
+	for (size_t i = 0; i < n; i++)
+		if (all[i].range.hi <= all[i].range.lo ||
+		    !elf_object_is_code(t->object, all[i].range.lo) ||
+		    !elf_object_is_code(t->object, all[i].entry) ||
+		    (i && all[i].entry < all[i - 1].entry))
+			return false;
+	return n > 0;
+}
+
+static int find_copies(struct line_table *t, const char *name, struct line_copy **ret,
+		       size_t *ret_n)
+{
+	struct decoder_request q = {.op = DECODER_COPIES,
+				    .size = (uint32_t)strnlen(name, DECODER_MAX_PAYLOAD)};
+	_cleanup_(decoder_reply_free) struct decoder_reply r = {0};
+	size_t n;
+	int err = ask(t, &q, name, sizeof(**ret), copies_are_sound, &r, &n);
+
+	if (err < 0)
+		return err;
+	*ret = (void *)TAKE_PTR(r.blobs[BLOB_ARRAY]);
+	*ret_n = n;
+	return 0;
+}
+
 const struct line_readers decoder_lines = {
 	.open = open_table,
 	.files = read_files,
 	.rows = read_rows,
 	.inlined = read_inlined,
 	.statements = find_statements,
+	.copies = find_copies,
 };

@@ -30,6 +30,7 @@ enum decoder_op {
 	DECODER_ROWS,	 /* a: unit */
 	DECODER_INLINED, /* a: unit, b: at most so many bytes of entries */
 	DECODER_STATEMENTS, /* a: line; the payload is the file */
+	DECODER_COPIES,	    /* the payload is the function's name */
 	DECODER_NAMES, /* the first, without a payload, of a process that makes names readable, and
 			* all that follow. Payload: names, each with its end; a: with arguments, b:
 			* with the result. The answer: a size (uint32_t) and as many texts, empty

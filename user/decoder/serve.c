@@ -214,6 +214,19 @@ static int serve_statements(struct server *s, const struct decoder_request *q, c
 	return 0;
 }
 
+static int serve_copies(struct server *s, const char *name, struct answer *a)
+{
+	struct line_copy *all;
+	size_t n;
+	int r = line_table_copies(s->lines, name, &all, &n);
+
+	if (r < 0)
+		return r;
+	a->owned[BLOB_ARRAY] = all;
+	set_array(a, BLOB_ARRAY, all, n * sizeof(*all));
+	return 0;
+}
+
 static int serve_unit(struct server *s, const struct decoder_request *q, struct answer *a)
 {
 	struct line_unit *u;
@@ -257,7 +270,9 @@ static int serve(struct server *s, const struct decoder_request *q, char **paylo
 		return s->lines ? -EBUSY : serve_lines(s, a, e);
 	if (!s->lines)
 		return -EINVAL;
-	r = q->op == DECODER_STATEMENTS ? serve_statements(s, q, *payload, a) : serve_unit(s, q, a);
+	r = q->op == DECODER_STATEMENTS ? serve_statements(s, q, *payload, a)
+	    : q->op == DECODER_COPIES	? serve_copies(s, *payload, a)
+					: serve_unit(s, q, a);
 	return set_names(s, a) < 0 ? -ENOMEM : r;
 }
 

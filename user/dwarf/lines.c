@@ -99,6 +99,7 @@ static const struct line_readers here = {
 	.rows = line_unit_rows_here,
 	.inlined = line_unit_inlined_here,
 	.statements = line_statements_here,
+	.copies = line_copies_here,
 };
 
 int line_table_open(const struct elf_object *o, const struct debug_options *options,

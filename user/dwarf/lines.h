@@ -100,6 +100,17 @@ int line_table_read_file(struct line_table *t, const char *file);
 int line_table_statements(struct line_table *t, const char *file, uint32_t line, uint64_t **ret,
 			  size_t *ret_n, uint32_t *ret_nearest);
 
+/* Where a copy of an inlined function is entered, and a range of its code; one for each range. */
+struct line_copy {
+	uint64_t entry;
+	struct addr_range range;
+};
+/* The inlined copies of the function that is called @name, as elf_object_find_function takes it, by
+ * entry. Reads the trees of all units. *ret is the caller's (free). -ENOENT: there are none;
+ * -ENOTUNIQ: of several functions of that name; -EFBIG: it would take too long to look. */
+int line_table_copies(struct line_table *t, const char *name, struct line_copy **ret,
+		      size_t *ret_n);
+
 /* "a/part.c and b/part.c", after -ENOTUNIQ. Owned by the table. */
 const char *line_table_several(const struct line_table *t);
 

@@ -22,7 +22,8 @@ bool line_unit_inlined_here(struct line_table *t, struct line_unit *u, uint64_t 
 		return false;
 	u->inlined_state = UNIT_BAD;
 	if (!(t->go ? line_unit_rows(t, u) : line_unit_files(t, u)) ||
-	    line_unit_size(t, u) > LINE_MAX_TREE || line_instances_read(t, u, NULL, NULL, &in) < 0)
+	    line_unit_size(t, u) > LINE_MAX_TREE ||
+	    line_instances_read(t, u, NULL, NULL, NULL, &in) < 0)
 		return false;
 	u->inlined =
 		in.n_ranges <= MAX_INLINED ? calloc(in.n_ranges + 1, sizeof(*u->inlined)) : NULL;

@@ -6,14 +6,18 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/search.h"
+#include "elf/demangle.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Deeper trees than any compiler writes are cut: their inner parts count as the function around
  * them. */
 #define MAX_DEPTH 512
+#define MAX_NAME 4096 /* of a function that is searched for */
 
 struct walk {
 	struct line_table *t;
@@ -25,6 +29,12 @@ struct walk {
 	const struct file_numbers *files; /* of the unit that is walked */
 	bool (*wanted)(uint64_t lo, uint64_t hi, void *arg);
 	void *arg;
+	struct line_search *search; /* NULL: none */
+	/* Of the unit that is walked, for the search: it, and where its names are. */
+	const struct line_tree *tree;
+	struct debug_file *file;
+	const struct debug_unit *unit;
+	struct debug_root root;
 };
 
 static int add_instance_range(uint64_t lo, uint64_t hi, void *arg)
@@ -48,7 +58,8 @@ static void find_entry(struct walk *w, Dwarf_Die die, size_t first)
 	uint64_t entry;
 
 	i->entry = (struct addr_range){r->lo, r->hi};
-	if (o->n_ranges - first == 1)
+	i->entered = r->lo;
+	if (o->n_ranges - first == 1 && !w->search)
 		return;
 	v = line_tree_value(w->dwarf, die, DW_AT_entry_pc);
 	if (!v.form)
@@ -61,8 +72,10 @@ static void find_entry(struct walk *w, Dwarf_Die die, size_t first)
 		entry += v.v;
 	}
 	for (size_t k = first; k < o->n_ranges; k++)
-		if (entry >= o->ranges[k].lo && entry < o->ranges[k].hi)
+		if (entry >= o->ranges[k].lo && entry < o->ranges[k].hi) {
 			i->entry = (struct addr_range){o->ranges[k].lo, o->ranges[k].hi};
+			i->entered = entry;
+		}
 }
 
 static void find_call(struct walk *w, Dwarf_Die die)
@@ -75,6 +88,17 @@ static void find_call(struct walk *w, Dwarf_Die die)
 		return;
 	i->call_file = w->files->ids[file.v];
 	i->call_line = (uint32_t)line.v;
+}
+
+static uint64_t offset_of(Dwarf_Debug d, Dwarf_Die die)
+{
+	Dwarf_Error e = NULL;
+	Dwarf_Off at;
+
+	if (dwarf_dieoffset(die, &at, &e) == DW_DLV_OK)
+		return at;
+	dwarf_forget(d, &e);
+	return 0;
 }
 
 /* Can there be code below an entry that has none itself? Methods of local classes are in their
@@ -107,6 +131,79 @@ static bool any_wanted(const struct walk *w, size_t first)
 	return false;
 }
 
+static bool read_name(const struct walk *w, Dwarf_Die die, Dwarf_Half attribute, char *buf,
+		      size_t size)
+{
+	return debug_value_string(w->file, w->unit, &w->root,
+				  line_tree_raw(w->tree, die, attribute, w->unit), buf, size);
+}
+
+/* Where in .debug_info the entry is that an attribute refers to; 0: nowhere. */
+static uint64_t read_reference(const struct walk *w, Dwarf_Die die, Dwarf_Half attribute)
+{
+	struct debug_value v = line_tree_raw(w->tree, die, attribute, w->unit);
+
+	switch (v.form) {
+	case DW_FORM_ref1:
+	case DW_FORM_ref2:
+	case DW_FORM_ref4:
+	case DW_FORM_ref8:
+	case DW_FORM_ref_udata:
+		return w->unit->at + v.v;
+	case DW_FORM_ref_addr: /* of another unit, as link-time optimisation has it */
+		return v.v;
+	default:
+		return 0;
+	}
+}
+
+/* Is it the name that is searched for, as symbols have it or as people write it? */
+static bool is_called(const struct walk *w, Dwarf_Die die)
+{
+	const char *wanted = w->search->name;
+	char name[MAX_NAME];
+	bool same = false;
+
+	if (!read_name(w, die, DW_AT_name, name, sizeof(name)) || !strstr(wanted, name))
+		return false;
+	if (!read_name(w, die, DW_AT_linkage_name, name, sizeof(name)))
+		return strcmp(wanted, name) == 0;
+	same = strcmp(wanted, name) == 0;
+	for (int arguments = 0; !same && arguments < 2; arguments++) {
+		_cleanup_free_ char *readable = demangle_here(name, arguments, false);
+
+		same = readable && strcmp(readable, wanted) == 0;
+	}
+	return same;
+}
+
+/* A function whose entry others refer to as theirs. Its names may be in the entry of its
+ * declaration, as those of methods are. */
+static int search_function(struct walk *w, Dwarf_Die die)
+{
+	struct line_search *s = w->search;
+	uint64_t declared = read_reference(w, die, DW_AT_specification), at = w->unit->at;
+	Dwarf_Die other = declared > at ? line_tree_die(w->tree, declared - at) : NULL,
+		  named = other ?: die;
+	struct debug_value file, line;
+	int r = 0;
+
+	if (is_called(w, named)) {
+		file = line_tree_value(w->dwarf, named, DW_AT_decl_file);
+		line = line_tree_value(w->dwarf, named, DW_AT_decl_line);
+		if (file.v < w->files->n)
+			file.v = w->files->ids[file.v];
+		if (s->line && (s->file != file.v || s->line != line.v))
+			s->several = true;
+		s->file = (uint32_t)file.v;
+		s->line = (uint32_t)line.v;
+		r = array_add(s->found, s->n, at + offset_of(w->dwarf, die));
+	}
+	if (other)
+		dwarf_dealloc_die(other);
+	return r;
+}
+
 /* Sets *ret to the instance that @die's children are in, and *ret_deeper if they are to be looked
  * at. */
 static int visit(struct walk *w, Dwarf_Die die, size_t parent, size_t *ret, bool *ret_deeper)
@@ -126,6 +223,12 @@ static int visit(struct walk *w, Dwarf_Die die, size_t parent, size_t *ret, bool
 	*ret_deeper = holds_code(tag);
 	if (tag != DW_TAG_subprogram && tag != DW_TAG_inlined_subroutine)
 		return 0;
+	if (w->search && !w->search->over && tag == DW_TAG_subprogram &&
+	    line_tree_value(w->dwarf, die, DW_AT_inline).form) {
+		r = search_function(w, die);
+		if (r < 0)
+			return r;
+	}
 	if (array_room(o->all, o->n) < 0)
 		return -ENOMEM;
 	w->instance = o->n;
@@ -146,18 +249,9 @@ static int visit(struct walk *w, Dwarf_Die die, size_t parent, size_t *ret, bool
 	find_entry(w, die, before);
 	if (tag == DW_TAG_inlined_subroutine)
 		find_call(w, die);
+	if (tag == DW_TAG_inlined_subroutine && w->search)
+		o->all[w->instance].origin = read_reference(w, die, DW_AT_abstract_origin);
 	*ret = w->instance;
-	return 0;
-}
-
-static uint64_t offset_of(Dwarf_Debug d, Dwarf_Die die)
-{
-	Dwarf_Error e = NULL;
-	Dwarf_Off at;
-
-	if (dwarf_dieoffset(die, &at, &e) == DW_DLV_OK)
-		return at;
-	dwarf_forget(d, &e);
 	return 0;
 }
 
@@ -294,6 +388,19 @@ static void use_split(struct walk *w, const struct debug_split *s,
 	}
 }
 
+/* What its own root would say of its texts. */
+static struct debug_root split_root(const struct debug_split *s)
+{
+	struct debug_root root = {0};
+
+	root.values[ROOT_STRINGS_BASE] = (struct debug_value){
+		.form = DW_FORM_sec_offset,
+		.v = s->parts[DW_SECT_STR_OFFSETS].at +
+		     (s->unit.version >= 5 ? 2 * s->unit.word : 0),
+	};
+	return root;
+}
+
 /* A split unit has file numbers of its own. Without such a table it means those of its skeleton. */
 static void use_split_files(struct walk *w, const struct line_unit *u, const struct line_tree *tree,
 			    const struct debug_split *s, struct file_numbers *room)
@@ -303,6 +410,25 @@ static void use_split_files(struct walk *w, const struct line_unit *u, const str
 	if (program.form && program.v < s->parts[DW_SECT_LINE].size &&
 	    line_files_read(w->t, u, s->file, s->parts[DW_SECT_LINE].at + program.v, room))
 		w->files = room;
+}
+
+/* Of the instances of the tree, from @first on, keeps the copies of what was found so far. */
+static void keep_found(struct walk *w, size_t first)
+{
+	struct line_instances *o = w->out;
+	size_t kept = 0;
+
+	sort_array(w->search->found, w->search->n, compare_u64);
+	for (size_t i = 0; i < o->n_ranges; i++) {
+		const struct line_instance *x = &o->all[o->ranges[i].instance];
+		size_t at = search_front(w->search->n, k, w->search->found[k] < x->origin);
+
+		if (o->ranges[i].instance < first ||
+		    (x->inlined && x->origin && at < w->search->n &&
+		     w->search->found[at] == x->origin))
+			o->ranges[kept++] = o->ranges[i];
+	}
+	o->n_ranges = kept;
 }
 
 /* Adds what the unit at @at has. Damaged ones add nothing. */
@@ -315,6 +441,7 @@ static int read_unit(struct walk *w, const struct line_unit *of, uint64_t at)
 	struct debug_root root;
 	struct debug_unit u;
 	struct line_tree tree;
+	size_t first = w->out->n;
 	bool open;
 	int r = 0;
 
@@ -336,10 +463,19 @@ static int read_unit(struct walk *w, const struct line_unit *of, uint64_t at)
 	}
 	if (open) {
 		w->dwarf = tree.dwarf;
+		w->tree = &tree;
+		w->file = split.file ? split.file : t->debug;
+		w->unit = split.file ? &split.unit : &u;
+		w->root = split.file ? split_root(&split) : root;
 		if (split.file)
 			use_split_files(w, of, &tree, &split, &files);
 		r = walk_unit(w, tree.root);
 		line_tree_close(&tree);
+		if (r == 0 && w->search)
+			keep_found(w, first);
+		/* Split units number their entries each by itself. */
+		if (w->search && split.file)
+			w->search->n = 0;
 	} else {
 		line_table_warn(t,
 				"%s: damaged debug information (unit at 0x%llx); inlined copies "
@@ -364,13 +500,14 @@ uint64_t line_unit_size(struct line_table *t, const struct line_unit *u)
 
 int line_instances_read(struct line_table *t, const struct line_unit *u,
 			bool (*wanted)(uint64_t lo, uint64_t hi, void *arg), void *arg,
-			struct line_instances *ret)
+			struct line_search *search, struct line_instances *ret)
 {
 	struct walk w = {.t = t,
 			 .out = ret,
 			 .ranges_left = debug_range_budget(t->debug) * 2,
 			 .wanted = wanted,
-			 .arg = arg};
+			 .arg = arg,
+			 .search = search};
 	int r = 0;
 
 	*ret = (struct line_instances){0};

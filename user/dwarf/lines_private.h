@@ -109,6 +109,9 @@ struct line_readers {
 	/* As line_table_statements. */
 	int (*statements)(struct line_table *t, const char *file, uint32_t line, uint64_t **ret,
 			  size_t *ret_n, uint32_t *ret_nearest);
+	/* As line_table_copies. */
+	int (*copies)(struct line_table *t, const char *name, struct line_copy **ret,
+		      size_t *ret_n);
 };
 /* Those of this process, in the files of the same names. */
 bool line_unit_files_here(struct line_table *t, struct line_unit *u);
@@ -116,6 +119,7 @@ bool line_unit_rows_here(struct line_table *t, struct line_unit *u);
 bool line_unit_inlined_here(struct line_table *t, struct line_unit *u, uint64_t most);
 int line_statements_here(struct line_table *t, const char *file, uint32_t line, uint64_t **ret,
 			 size_t *ret_n, uint32_t *ret_nearest);
+int line_copies_here(struct line_table *t, const char *name, struct line_copy **ret, size_t *ret_n);
 
 /* lines.c: keeps the first warning. */
 void line_table_warn(struct line_table *t, const char *fmt, ...)
@@ -161,6 +165,8 @@ struct line_file *line_file_add(struct line_table *t, const char *name, size_t n
 struct line_instance {
 	size_t parent;		 /* SIZE_MAX: none */
 	struct addr_range entry; /* the range that holds it */
+	uint64_t entered;	 /* where; only as of a search for a name, like @origin */
+	uint64_t origin;	 /* of a copy: where its tree has the function */
 	bool inlined;
 	uint32_t call_file, call_line; /* where, if it was inlined: NO_FILE, not said */
 };
@@ -174,11 +180,21 @@ struct line_instances {
 	struct instance_range *ranges; /* by lo, outer before inner */
 	size_t n_ranges;
 };
+/* A search for functions by name in the trees that are read. */
+struct line_search {
+	const char *name;
+	bool over;	 /* all functions are known: only copies are looked for */
+	uint64_t *found; /* owned, ascending: places of entries in .debug_info */
+	size_t n;
+	uint32_t file, line; /* where the first one is declared; line 0: none was found */
+	bool several;	     /* others are declared elsewhere */
+};
 /* Of those with code that @wanted(lo, hi, arg) says true to (NULL: all); trees of others are passed
- * over. What was readable; empty when nothing was. -ENOMEM. */
+ * over. What was readable; empty when nothing was. @search may be NULL; else only copies of what it
+ * finds are in *ret. -ENOMEM. */
 int line_instances_read(struct line_table *t, const struct line_unit *u,
 			bool (*wanted)(uint64_t lo, uint64_t hi, void *arg), void *arg,
-			struct line_instances *ret);
+			struct line_search *search, struct line_instances *ret);
 void line_instances_free(struct line_instances *i);
 
 /* Of .debug_info: the tree of a larger unit, of a whole program that was optimised at link time,

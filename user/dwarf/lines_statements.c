@@ -228,7 +228,7 @@ static int unit_statements(struct file_filter *f, struct line_unit *u, uint32_t 
 			*nearest = row->line;
 	}
 	if (r == 0 && h.n)
-		r = line_instances_read(f->t, u, any_hit, &h, &in);
+		r = line_instances_read(f->t, u, any_hit, &h, NULL, &in);
 	if (r == 0 && h.n)
 		r = find_instances(&h, &in);
 	if (r == 0 && h.n)

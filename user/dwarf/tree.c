@@ -184,3 +184,40 @@ struct debug_value line_tree_value(Dwarf_Debug d, Dwarf_Die die, Dwarf_Half name
 		v = (struct debug_value){.form = form, .v = number};
 	return v;
 }
+
+struct debug_value line_tree_raw(const struct line_tree *tree, Dwarf_Die die, Dwarf_Half name,
+				 const struct debug_unit *u)
+{
+	struct debug_value v = {0};
+	struct reader r = {.at = tree->info, .end = tree->info + tree->n_info};
+	Dwarf_Error e = NULL;
+	Dwarf_Attribute attr;
+	Dwarf_Half form = 0;
+	Dwarf_Off at = 0;
+	int found = dwarf_attr(die, name, &attr, &e);
+
+	if (found != DW_DLV_OK) {
+		dwarf_forget(tree->dwarf, &e);
+		return v;
+	}
+	found = dwarf_whatform(attr, &form, &e);
+	if (found == DW_DLV_OK)
+		found = dwarf_attr_offset(die, attr, &at, &e);
+	dwarf_forget(tree->dwarf, &e);
+	dwarf_dealloc_attribute(attr);
+	if (found != DW_DLV_OK || at > tree->n_info)
+		return v;
+	r.at += at;
+	return debug_form_read(&r, tree->info, u->at, u, form, &v) ? v : (struct debug_value){0};
+}
+
+Dwarf_Die line_tree_die(const struct line_tree *tree, uint64_t at)
+{
+	Dwarf_Error e = NULL;
+	Dwarf_Die die;
+
+	if (at < tree->n_info && dwarf_offdie_b(tree->dwarf, at, true, &die, &e) == DW_DLV_OK)
+		return die;
+	dwarf_forget(tree->dwarf, &e);
+	return NULL;
+}

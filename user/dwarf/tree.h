@@ -57,6 +57,12 @@ void line_tree_close(struct line_tree *tree);
 
 /* An attribute; form 0 if the entry does not have it. */
 struct debug_value line_tree_value(Dwarf_Debug d, Dwarf_Die die, Dwarf_Half name);
+/* The same as it stands in the entry: text and references, of which the library, to which the tree
+ * is all that there is, makes nothing. @u: the tree's unit. */
+struct debug_value line_tree_raw(const struct line_tree *tree, Dwarf_Die die, Dwarf_Half name,
+				 const struct debug_unit *u);
+/* The entry at @at of the tree; NULL: there is none. To be freed by dwarf_dealloc_die. */
+Dwarf_Die line_tree_die(const struct line_tree *tree, uint64_t at);
 
 static inline void dwarf_forget(Dwarf_Debug d, Dwarf_Error *e)
 {

@@ -477,6 +477,12 @@ static int find_places(const struct elf_object *o, struct line_table *lines,
 		r = point_find_line(o, lines, p, &addrs, &n, e);
 	else
 		r = find_function(o, lines, p, &addrs, &n, &offset, e);
+	if (r == -ENOENT && p->function && p->kind != POINT_SAMPLED_FUNCTION) {
+		int inlined = point_find_inlined(o, lines, p, &addrs, &n, e);
+
+		r = inlined == -ENOENT ? r : inlined;
+		ret->n_inlined = r == 0 ? n : 0;
+	}
 	if (r == 0 && n > POINT_MAX_SITES)
 		r = fail(e, E2BIG, "too many places");
 	for (size_t i = 0; r == 0 && i < n; i++)

@@ -21,7 +21,8 @@ struct point_sites {
 	struct code_exit *exits; /* owned; of a point at returns: what the sites are */
 	struct elf_symbol *code; /* owned; of a sampled function, which has no sites: its parts */
 	size_t n_code;
-	bool by_address; /* it was not named, but the place where it begins */
+	size_t n_inlined; /* how many inlined copies are counted instead of a function; 0: none */
+	bool by_address;  /* it was not named, but the place where it begins */
 	char *shared; /* owned; other functions that the same code is of (elf/names.h); NULL: none
 		       */
 };
@@ -42,6 +43,10 @@ void point_sites_free(struct point_sites *s); /* frees the contents */
  * On failure @e says what is wrong, without the name of the point. @t may be NULL. */
 int point_find_line(const struct elf_object *o, struct line_table *t, const struct point_spec *p,
 		    uint64_t **ret, size_t *ret_n, struct error *e);
+/* (point_inlined.c) Likewise, the entries of the inlined copies of a function of which there is
+ * nothing else. -ENOENT: there are none, and @e is left alone. */
+int point_find_inlined(const struct elf_object *o, struct line_table *t, const struct point_spec *p,
+		       uint64_t **ret, size_t *ret_n, struct error *e);
 /* Likewise, says why there is no function of the name; @err as elf_object_find_function returned
  * it. */
 int point_no_function(const struct elf_object *o, const struct point_spec *p, int err,

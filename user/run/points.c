@@ -66,6 +66,15 @@ static void say_shared(struct run *r, struct run_point *x, const struct point_sp
 			p->name, sites->shared);
 }
 
+static void say_inlined(const struct run *r, struct run_point *x, const struct point_spec *p,
+			const struct point_sites *sites)
+{
+	if (sites->n_inlined && !x->inlined && !r->options.quiet)
+		(void)log_error("-p %s: it was inlined; the entries of its %zu cop%s count",
+				p->name, sites->n_inlined, sites->n_inlined > 1 ? "ies" : "y");
+	x->inlined |= sites->n_inlined > 0;
+}
+
 static int try_object(struct run *r, size_t i, const struct point_spec *p, struct error *e)
 {
 	struct point_sites sites;
@@ -322,6 +331,7 @@ static int attach_to_object(struct run *r, struct run_point *x, const struct poi
 	err = check_shared(r, p, &sites, e);
 	if (err == 0) {
 		say_shared(r, x, p, &sites);
+		say_inlined(r, x, p, &sites);
 		err = kinds[p->kind].attach(r, x->index, p, i, &sites, e);
 	}
 	x->found |= err == 0;

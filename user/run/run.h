@@ -31,8 +31,9 @@ struct run_point {
 	bool *tried;	/* in each of its first n_tried objects */
 	size_t n_tried;
 	bool found;
-	bool seen;   /* what it names was there, but without it: said */
-	bool shared; /* its code is that of other functions as well: said */
+	bool seen;    /* what it names was there, but without it: said */
+	bool shared;  /* its code is that of other functions as well: said */
+	bool inlined; /* it is counted in inlined copies: said */
 };
 
 struct run;
