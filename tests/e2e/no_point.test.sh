@@ -104,6 +104,7 @@ nothing() {
 	with run --keep-root --report - -d "$(lasting 5)" -- "$programs/cpu" 1000000
 	grep -q '^cozbpf: no -p, and nothing is passed evenly' complaint || why+=' that is not said;'
 	tr -s '\n ' ' ' <out | found 'There is no progress point' || why+=' the report does not say it;'
+	grep -qE '^[^ ]*cpu\.c:[0-9]+ +burn +[0-9.]+ %$' out || why+=' no shares;'
 }
 tried nothing
 verdict 'where nothing suits' "$why" complaint out

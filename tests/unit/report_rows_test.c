@@ -3,6 +3,7 @@
  * --verbose. */
 #include "report/report.h"
 #include "analysis_sample.h"
+#include "profile/merge.h"
 #include "report_print.h"
 
 #include <locale.h>
@@ -278,6 +279,36 @@ static void what_to_do_next(void **state)
 	profile_free(&p);
 }
 
+/* Shares are there in any case. */
+static void shares_without_a_point(void **state)
+{
+	const struct profile_samples samples[] = {
+		{.location = (char *)"/src/a.c:1", .count = 3000, .function = (char *)"f"},
+		{.location = (char *)"/src/b.c:2", .count = 6000},
+		{.location = (char *)"/src/c.c:3", .count = 1},
+		{.location = (char *)"/src/a.c:1 [disk]", .count = 5000, .ns = 100 * MS},
+	};
+	struct profile p = {.unattributed = 999};
+	char *text;
+
+	(void)state;
+	profile_set_samples(&p, samples, 4);
+	text = print(&p, NULL, NULL);
+	says(text, "The profile is empty.");
+	row_is(text, "line ", "line function share");
+	row_is(text, "/src/b.c:2 ", "/src/b.c:2 - 60.0 %");
+	row_is(text, "/src/a.c:1 ", "/src/a.c:1 f 30.0 %");
+	assert_true(strstr(text, "\n/src/b.c:2 ") < strstr(text, "\n/src/a.c:1 "));
+	says_not(text, "c.c:3");
+	says_not(text, "[disk]");
+	free(text);
+	text = print(&p, &(struct report_options){.top = 1}, NULL);
+	says(text, "/src/b.c:2");
+	says_not(text, "/src/a.c:1");
+	free(text);
+	profile_free(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -289,6 +320,7 @@ int main(void)
 		cmocka_unit_test(books_are_for_who_asks),
 		cmocka_unit_test(warnings_are_for_what_matters),
 		cmocka_unit_test(what_to_do_next),
+		cmocka_unit_test(shares_without_a_point),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

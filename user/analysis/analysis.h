@@ -249,6 +249,8 @@ struct analysis {
  */
 #define ANALYSIS_STOLEN_FLAG 0.03
 
+/* All samples of execution, those that belong to no line among them. */
+double analysis_sampled(const struct profile *p);
 /* Were more than half of the experiments disturbed? No verdict rests on such a profile. */
 bool analysis_disturbed(const struct profile *p, const struct analysis *a);
 

@@ -14,9 +14,7 @@
 #define MAX_LINES_PER_POINT 512
 #define MAX_LINES 16384
 
-/* Shares by the runs' sample logs. False if there is none (a killed run). */
-static bool shares_from_log(const struct profile *p, const struct collection *c,
-			    struct line_info *info)
+double analysis_sampled(const struct profile *p)
 {
 	double total = 0;
 
@@ -25,7 +23,15 @@ static bool shares_from_log(const struct profile *p, const struct collection *c,
 	/* A sample can belong to several lines. */
 	if (p->sampled)
 		total = (double)p->sampled;
-	total += (double)p->unattributed;
+	return total + (double)p->unattributed;
+}
+
+/* Shares by the runs' sample logs. False if there is none (a killed run). */
+static bool shares_from_log(const struct profile *p, const struct collection *c,
+			    struct line_info *info)
+{
+	double total = analysis_sampled(p);
+
 	if (!(total > 0))
 		return false;
 	for (size_t i = 0; i < c->n_lines; i++) {

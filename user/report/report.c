@@ -166,6 +166,7 @@ void report_print(FILE *out, const struct profile *p, const struct analysis *a,
 	if (report_is_empty(a)) {
 		heading(&r, "The profile is empty.");
 		empty_notes(&r);
+		where_print(&r);
 		print_counters(&r);
 		if (p->n_experiments) {
 			notes_print(&r, &run, true);

@@ -206,6 +206,8 @@ void costs_notes(const struct report *r);
 /* Is there nothing to print a table of? Notes why. */
 bool report_is_empty(const struct analysis *a);
 void empty_notes(const struct report *r);
+/* A table of where samples were, if there are any. */
+void where_print(const struct report *r);
 const char *point_kind_name(enum profile_point_kind kind); /* "throughput", "latency" */
 /* "visit", "interval" or "departure". */
 const char *what_is_counted(const struct analysis_point *point);
