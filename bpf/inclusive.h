@@ -196,7 +196,7 @@ __noinline int slope_tick_chain(struct abi_vectors *v, u32 n, u64 distance, u64 
 
 		if (i >= n)
 			break;
-		entry = index_below(slope_entry(c->sites[i], window), ABI_ENTRIES);
+		entry = index_below(slope_entry(c->sites[i]), ABI_ENTRIES);
 		if (!(seen >> entry & 1)) {
 			slope_add(v, entry, distance);
 			if (passes)

@@ -40,6 +40,7 @@ enum { BPF_RB_NO_WAKEUP = 1, BPF_RB_FORCE_WAKEUP = 2, BPF_RB_AVAIL_DATA = 0 };
 enum { BPF_F_NO_PREALLOC = 1, BPF_F_MMAPABLE = 1 << 10 };
 enum { BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
 
+#define SIGNAL_GROUP_EXIT 4	/* all threads of the process end */
 #define THREAD_SIZE (16 * 1024) /* of a kernel stack: x86-64 without KASAN */
 
 enum pid_type { PIDTYPE_PID = 0, PIDTYPE_TGID = 1 };
@@ -115,6 +116,7 @@ struct pid;
 struct signal_struct {
 	atomic_t live;	     /* threads that have not begun to exit */
 	struct pid *pids[4]; /* by pid_type; NULL when the process has been waited for */
+	unsigned int flags;  /* SIGNAL_GROUP_EXIT: a thread ends all of the process */
 	struct rlimit rlim[16];
 };
 

@@ -141,6 +141,7 @@ static __always_inline void lifecycle_exit(struct task_struct *p)
 				count(COUNTER_imbalance);
 		}
 		exit_transfer(t, control.exit_ns);
+		slope_end(p, &t->vectors, control.exit_ns);
 		slot_release(t);
 	}
 	process_ended(p, t);

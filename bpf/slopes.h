@@ -63,12 +63,13 @@ static __always_inline u64 slope_number(int since)
 }
 
 /* Which entry the place at @code has: the last interval that begins at or before it. */
-__weak __noinline u32 slope_entry(u64 code, u64 window)
+__weak __noinline u32 slope_entry(u64 code)
 {
-	u32 first = window & 1 ? ABI_MAX_PLACES : 0, lo = 0, hi;
+	u32 half = *(volatile u32 *)&slopes_control.half & 1;
+	u32 first = half ? ABI_MAX_PLACES : 0, lo = 0, hi;
 	u32 found = ABI_ENTRY_REST;
 
-	hi = *(volatile u32 *)&slopes_control.n_places[window & 1];
+	hi = *(volatile u32 *)&slopes_control.n_places[half];
 	for (int i = 0; i < 13 && lo < hi; i++) { /* 2^12 = ABI_MAX_PLACES */
 		u32 mid = lo + (hi - lo) / 2, at = first + mid;
 		struct abi_place *p = bpf_map_lookup_elem(&places, &at);
@@ -136,7 +137,7 @@ static __always_inline void slope_tick(struct abi_vectors *v, u64 code, u64 dist
 		return;
 	slope_enter(v);
 	ns = slope_ticks(v, distance, begun);
-	entry = code ? index_below(slope_entry(code, window), ABI_ENTRIES) : ABI_ENTRY_REST;
+	entry = code ? index_below(slope_entry(code), ABI_ENTRIES) : ABI_ENTRY_REST;
 	slope_add(v, entry, ns);
 	if (passes) {
 		slope_enter(&slope_cpus[cpu_index()].passed);
@@ -320,4 +321,29 @@ __weak __noinline int slope_visit(struct abi_vectors *v, u32 point, u64 now)
 		slope_sum(s, &v->since[ABI_SINCE_WINDOW], now - begun);
 	slope_add(v, ABI_ENTRY_OWN, slopes_control.visit_ns[index_below(point, ABI_MAX_POINTS)]);
 	return 0;
+}
+
+/* The window in which the program's end has been visited. */
+abi_u64 slope_ended __weak SEC(".bss") = 0;
+
+/* The program's end, by the current thread of it, is a visit of the point that stands for it. Where
+ * a thread ends all of them, it is the first to end; else the last one is what the end waited for.
+ */
+static __always_inline void slope_end(struct task_struct *p, struct abi_vectors *v, u64 now)
+{
+	u64 window = slope_window();
+	u32 point = *(volatile u32 *)&slopes_control.end_point;
+	struct abi_point *visited;
+
+	if (!window || !point || slope_ended == window || task_process(p) != control.main)
+		return;
+	if (BPF_CORE_READ(p, signal, live.counter) &&
+	    !(BPF_CORE_READ(p, signal, flags) & SIGNAL_GROUP_EXIT))
+		return;
+	slope_ended = window;
+	point--;
+	visited = bpf_map_lookup_elem(&points, &point);
+	if (visited)
+		ADD(visited->visits, 1);
+	slope_visit(v, point, now);
 }

@@ -217,7 +217,7 @@ __weak __noinline int wait_begins(struct wait_place *p, u64 now)
  * function: it is verified once. */
 __weak __noinline int wait_placed(struct thread *t, u32 kind, u64 from, u64 now)
 {
-	u64 window = slope_window(), followed = 0;
+	u64 followed = 0;
 
 	if (!t)
 		return 0;
@@ -230,10 +230,10 @@ __weak __noinline int wait_placed(struct thread *t, u32 kind, u64 from, u64 now)
 		code = config.inclusive ? t->place.at[i] : ABI_CODE_WAITS(kind, t->place.at[i]);
 		if (!config.inclusive && !config.waits)
 			count_sample(code, (now - from) * t->place.stands / 256);
-		entry = slope_entry(code, window);
+		entry = slope_entry(code);
 		/* Where waits can be tried, wait_over calls one that times out [timer]. */
 		if (entry == ABI_ENTRY_REST && kind == ABI_WAIT_NETWORK && config.waits)
-			entry = slope_entry(ABI_CODE_WAITS(ABI_WAIT_TIMER, t->place.at[i]), window);
+			entry = slope_entry(ABI_CODE_WAITS(ABI_WAIT_TIMER, t->place.at[i]));
 		followed |= 1ULL << index_below(entry, ABI_ENTRIES);
 	}
 	for (int i = 0; i < ABI_SINCES; i++) {

@@ -405,9 +405,11 @@ struct abi_slopes_control {
 	abi_u64 scale_q16; /* inclusive attribution: by what entries of places are multiplied later,
 			      waits among them */
 	abi_u32 n_places[2];
+	abi_u32 half;			  /* which of the two lists of places samples look into */
+	abi_u32 end_point;		  /* that the end of the program visits, plus 1; 0: none */
 	abi_u32 visit_ns[ABI_MAX_POINTS]; /* what a visit of each point costs the visitor */
 };
-_Static_assert(sizeof(struct abi_slopes_control) == 40 + 4 * ABI_MAX_POINTS, "abi_slopes_control");
+_Static_assert(sizeof(struct abi_slopes_control) == 48 + 4 * ABI_MAX_POINTS, "abi_slopes_control");
 
 /* The interval of a latency point that is followed. Who finds `busy` 0 and sets it writes the rest;
  * the number is written last, and set to 0 before `busy` is. The controller does that before it

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Prints the value of a Python expression over a profile in either form: tests/e2e/ask.py PROFILE EXPRESSION. Names in it: runs (the
 cozbpf keys of each startup record), experiments (their keys, and "points": records by name), runtime (ns, of the last run), sampled (samples
-with a location, of the last run), unattributed (those without), too_deep (of these, with call chains too long), samples (count by location), total(key), visits(name, key="delta"). Waits are left out: whether
+with a location, of the last run), logs (runtime records), slopes (their records), unattributed (those without), too_deep (of these, with call chains too long), samples (count by location), total(key), visits(name, key="delta"). Waits are left out: whether
 threads wait for a CPU is the machine's matter. A profile that does not parse is a failure."""
 
 import json
@@ -39,7 +39,7 @@ def parse(line):
 
 
 def read(path):
-    runs, experiments, runtimes, samples = [], [], [], {}
+    runs, experiments, logs, slopes, samples = [], [], [], [], {}
     sampled = unattributed = too_deep = 0
     with open(path, encoding="utf-8") as lines:
         text = lines.read()
@@ -58,22 +58,26 @@ def read(path):
         elif kind.endswith("-point"):
             experiment["points"][record["name"]] = record
         elif kind == "runtime":
-            runtimes.append(record["time"])
+            logs.append(record)
             sampled = record.get("samples", 0)
             unattributed = record.get("unattributed", 0)
             too_deep = record.get("too_deep", 0)
+        elif kind == "slopes":
+            slopes.append(record)
         elif kind == "samples" and not WAIT.fullmatch(record["location"]):
             samples[record["location"]] = samples.get(record["location"], 0) + record["count"]
-    return runs, experiments, runtimes, sampled, unattributed, too_deep, samples
+    return runs, experiments, logs, slopes, sampled, unattributed, too_deep, samples
 
 
 def main(path, expression):
-    runs, experiments, runtimes, sampled, unattributed, too_deep, samples = read(path)
+    runs, experiments, logs, slopes, sampled, unattributed, too_deep, samples = read(path)
     names = {
         "runs": runs,
         "experiments": [x for x in experiments if not WAIT.fullmatch(str(x.get("selected")))],
-        "runtime": runtimes[-1] if runtimes else 0,
-        "runtimes": runtimes,
+        "runtime": logs[-1]["time"] if logs else 0,
+        "runtimes": [log["time"] for log in logs],
+        "logs": logs,
+        "slopes": slopes,
         "sampled": sampled,
         "unattributed": unattributed,
         "too_deep": too_deep,

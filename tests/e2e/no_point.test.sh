@@ -90,16 +90,6 @@ judged() {
 tried judged
 verdict 'points that do not suit' "$why" complaint
 
-# The first run is too short for it, and the others have what it saw.
-repeated() {
-	with run --keep-root -q --no-report --repeat 3 -- "$programs/answers" "$(lasting 1.6)"
-	[ ! -s complaint ] || why+=' something is said;'
-	holds '[r.get("chosen") for r in runs] == [None, "syscall:sendto", "syscall:sendto"]' || why+=" $(ask '[r.get("chosen") for r in runs]');"
-	holds 'visits("syscall:sendto") > 0' || why+=' no visits;'
-}
-tried repeated
-verdict 'run --repeat' "$why" complaint
-
 nothing() {
 	with run --keep-root --report - -d "$(lasting 5)" -- "$programs/cpu" 1000000
 	grep -q '^cozbpf: no -p, and nothing is passed evenly' complaint || why+=' that is not said;'

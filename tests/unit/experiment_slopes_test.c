@@ -12,16 +12,33 @@ static bool open, blind; /* blind: no visit is seen */
 static bool waits;	 /* a thread waits in places, and for a CPU */
 static size_t n_waits;	 /* windows that follow a place where it waits */
 static uint64_t opened_ns, in_windows_ns;
+static bool whole;	  /* one window is all of the run ... */
+static uint64_t began_ns; /* ... which began then */
 static uint64_t visits_before;
 static size_t n_windows, selected[3]; /* experiments on A, B, C */
 
-static int window_begin(void *b, const struct abi_place *p, size_t n)
+static void take_places(const struct abi_place *p, size_t n)
+{
+	memcpy(places, p, n * sizeof(*p));
+	n_places = n;
+}
+
+static int window_follow(void *b, const struct abi_place *p, size_t n)
+{
+	(void)b;
+	assert_true(open && whole);
+	assert_true(n > n_places);
+	take_places(p, n);
+	return 0;
+}
+
+static int window_begin(void *b, const struct abi_place *p, size_t n, uint64_t since_ns)
 {
 	const struct fake *f = b;
 
 	assert_false(open || f->running || f->resting);
-	memcpy(places, p, n * sizeof(*p));
-	n_places = n;
+	assert_int_equal(since_ns, whole ? began_ns : 0);
+	take_places(p, n);
 	for (size_t i = 0; i < n; i++) {
 		/* Waiting for a CPU has no place. */
 		assert_true(p[i].lo != 0x5000);
@@ -97,6 +114,7 @@ static void run_for(uint64_t seconds, double share)
 	struct backend_ops ops = fake_ops;
 
 	ops.slopes_begin = window_begin;
+	ops.slopes_follow = window_follow;
 	ops.slopes_end = window_end;
 	ops.slopes = window_slopes;
 	ops.begin = begin_outside;
@@ -184,6 +202,49 @@ static void places_of_waits_are_followed(void **state)
 	assert_int_equal(n_waits, 0);
 }
 
+/* One window from the begin to the end, which follows the lines that it is given: a library's as
+ * soon as it is there. Without any the run only finds them. */
+static void a_whole_run_is_one_window(void **state)
+{
+	static const char *const lines[] = {LINE_A, LINE_C};
+	struct backend_ops ops = fake_ops;
+
+	(void)state;
+	ops.slopes_begin = window_begin;
+	ops.slopes_follow = window_follow;
+	ops.slopes_end = window_end;
+	ops.slopes = window_slopes;
+	whole = true;
+	blind = false;
+	for (size_t known = 0; known < 2; known++) {
+		runner_free(runner);
+		runner = NULL;
+		fake_init(&fake);
+		fake.gone = LINE_C;
+		began_ns = fake.now - 3 * MSEC;
+		n_windows = n_places = 0;
+		options.slopes = slopes_seen;
+		options.slopes_time = (struct slopes_time){.share = 1,
+							   .whole_since_ns = &began_ns,
+							   .lines = known ? lines : NULL,
+							   .n_lines = known ? 2 : 0};
+		assert_int_equal(runner_new(&options, &ops, &fake, count_only, &n_records, &runner),
+				 0);
+		next = fake.now;
+		run_until(fake.now + 1000 * MSEC);
+		assert_int_equal(n_places, known);
+		assert_int_equal(open, known);
+		fake.gone = NULL;
+		run_until(fake.now + 10000 * MSEC);
+		/* C is in two places. */
+		assert_int_equal(n_places, 3 * known);
+		assert_int_equal(n_windows, 0);
+		assert_int_equal(runner_finish(runner, fake.now), 0);
+		assert_int_equal(n_windows, known);
+	}
+	whole = false;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -191,6 +252,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(without_visits_they_are_few, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(draws_follow_slopes, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(places_of_waits_are_followed, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_whole_run_is_one_window, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -317,12 +317,78 @@ static void signals_are_as_at_start(void **state)
 			0);
 }
 
+/* 't': stopped by who traces it. */
+static char state_of(pid_t pid)
+{
+	char path[64], text[512] = "";
+	_cleanup_close_ int fd = -1;
+	const char *at;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0 && read(fd, text, sizeof(text) - 1) > 0);
+	at = strrchr(text, ')');
+	assert_non_null(at);
+	return at[2];
+}
+
+/* A program that is held is there, and has not executed anything; signals that came before do not
+ * keep it from its exec. */
+static void is_held_at_its_exec(void **state)
+{
+	static const int signals[] = {0, SIGWINCH, SIGCHLD};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+		struct target *t = spawn((char *[]){"sh", "-c", "exit 7", NULL});
+		int status = 0;
+
+		target_hold(t);
+		if (signals[i])
+			assert_int_equal(kill(target_pid(t), signals[i]), 0);
+		assert_int_equal(target_exec(t, NULL), 0);
+		assert_false(ended(t, 100));
+		assert_int_equal(state_of(target_pid(t)), 't');
+		target_release(t);
+		assert_true(ended(t, 60000));
+		assert_int_equal(target_reap(t, &status), 0);
+		assert_int_equal(target_exit_code(status), 7);
+		target_free(t);
+	}
+}
+
+static void what_is_held_may_fail(void **state)
+{
+	static const char missing[] = "#!/nonexistent/interpreter\n";
+	struct target *t = spawn((char *[]){"sh", "-c", "exit 7", NULL});
+	struct error e = {0};
+	int status = 0;
+
+	(void)state;
+	/* Ended by a signal before its exec: no failure of the launch. */
+	target_hold(t);
+	assert_int_equal(kill(target_pid(t), SIGTERM), 0);
+	assert_int_equal(target_exec(t, &e), 0);
+	target_release(t);
+	assert_true(ended(t, 60000));
+	assert_int_equal(target_reap(t, &status), 0);
+	assert_int_equal(target_exit_code(status), 128 + SIGTERM);
+	target_free(t);
+	write_script(missing, strlen(missing));
+	t = spawn((char *[]){script, NULL});
+	target_hold(t);
+	assert_int_equal(target_exec(t, &e), -ENOENT);
+	target_free(t);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(exit_codes),
 		cmocka_unit_test(stops_before_exec),
 		cmocka_unit_test(is_mapped_after_exec),
+		cmocka_unit_test(is_held_at_its_exec),
+		cmocka_unit_test(what_is_held_may_fail),
 		cmocka_unit_test(failures_of_exec),
 		cmocka_unit_test(ends_when_exec_hangs),
 		cmocka_unit_test(scripts),

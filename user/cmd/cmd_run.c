@@ -222,7 +222,7 @@ int run_open_session(struct run *r, struct error *e)
 }
 
 /* From here on there is a child. It waits before exec until everything is attached. */
-static int start(struct run *r, struct error *e)
+static int prepare_start(struct run *r, struct error *e)
 {
 	bool changed;
 	int err = spawn_and_serve(r, e);
@@ -238,6 +238,8 @@ static int start(struct run *r, struct error *e)
 	/* Without it new libraries are found a little later. */
 	(void)session_watch_loader(r->session, code_map_main(r->code), NULL);
 	err = run_open_runner(r, e);
+	if (err == 0 && run_is_for_whole(r))
+		target_hold(r->target);
 	if (err == 0)
 		err = target_exec(r->target, e);
 	if (err < 0)
@@ -257,6 +259,22 @@ static int start(struct run *r, struct error *e)
 		return 0;
 	run_refresh_points(r, true);
 	return session_set_code(r->session, r->code, e);
+}
+
+/* Of a run that is measured from its start on, all of it is: the program is held until its code is
+ * known. */
+static int start(struct run *r, struct error *e)
+{
+	int err = prepare_start(r, e);
+	uint64_t next;
+
+	if (!r->start_ns || !run_is_for_whole(r))
+		return err;
+	r->start_ns = clock_monotonic_ns();
+	if (err == 0 && run_is_whole(r))
+		err = runner_step(r->runner, r->start_ns, &next);
+	target_release(r->target);
+	return err;
 }
 
 /* Removing probes makes the kernel wait for all CPUs, 100 ms and more. Whoever waits for the
@@ -343,7 +361,7 @@ static int launch(struct run *r, struct error *e)
 	identity_open_files(&r->identity);
 	if (run_scope_is_many(r) && run_scope_open(r, e) < 0)
 		return EXIT_OURS;
-	if (run_recall_choice(r, e) < 0 || run_open_session(r, e) < 0)
+	if (run_open_session(r, e) < 0)
 		return EXIT_OURS;
 	err = start(r, e);
 	if (err < 0 && !r->start_ns)

@@ -105,8 +105,11 @@ struct backend_ops {
 
 	/* Optional: opens a window in which slopes are measured (bpf/slopes.h), or closes it.
 	 * @places, at most ABI_MAX_PLACES, are in the order of their intervals, which do not
-	 * overlap; their entries are from ABI_ENTRY_FIRST on. */
-	int (*slopes_begin)(void *b, const struct abi_place *places, size_t n);
+	 * overlap; their entries are from ABI_ENTRY_FIRST on. @since_ns: when the window began; 0:
+	 * now. */
+	int (*slopes_begin)(void *b, const struct abi_place *places, size_t n, uint64_t since_ns);
+	/* The window that is open has these places from now on; entries stay what they are. */
+	int (*slopes_follow)(void *b, const struct abi_place *places, size_t n);
 	int (*slopes_end)(void *b);
 	/* Of point @index in the window that was closed last; of a latency point by @class, below
 	 * PROFILE_CLASSES, which is 0 for any other. */

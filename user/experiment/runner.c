@@ -78,7 +78,7 @@ static int take_options(struct runner *r, const struct runner_options *o)
 		r->o.max_experiment_ns = o->experiment_ns;
 	r->visits_per_s = o->visits_per_s;
 	if (o->whole_run)
-		return runner_add_point(r, "end-to-end", PROFILE_THROUGHPUT);
+		return runner_add_point(r, PROFILE_WHOLE_RUN, PROFILE_THROUGHPUT);
 	for (size_t i = 0; ret == 0 && i < o->n_points; i++)
 		ret = runner_add_point(r, o->point_names[i], o->point_kinds[i]);
 	return ret;

@@ -33,6 +33,8 @@
 /* Where a window has seen no visit, windows take one part in so many of their share: the program
  * may pass its point later. */
 #define BARREN_PART 10
+/* What a whole run is longer than has no room in a vector (ABI_D_UNIT). */
+#define LONGEST_WHOLE_NS (1000 * NSEC_PER_SEC)
 
 struct slopes {
 	const struct backend_ops *ops;
@@ -47,8 +49,9 @@ struct slopes {
 	uint64_t length_ns; /* of the next window */
 	size_t n_windows;
 	uint64_t begun_ns;		     /* 0: no window is open */
-	const char *lines[ABI_MAX_FOLLOWED]; /* interned by the backend */
+	const char *lines[ABI_MAX_FOLLOWED]; /* interned by the backend, or the caller's */
 	size_t n_lines;
+	bool found[ABI_MAX_FOLLOWED]; /* of a whole run: lines that have their places */
 	struct abi_place places[ABI_MAX_PLACES];
 	size_t n_places;
 };
@@ -102,6 +105,32 @@ static int add_line(struct slopes *s, const char *line)
 	return 0;
 }
 
+/* Of a whole run: lines whose code is there now, and was not before. A run of which no line is
+ * known yet has no window: it finds them. */
+static int follow_whole(struct slopes *s, uint64_t now, uint64_t *ret_due)
+{
+	size_t before = s->n_lines;
+	int r = tally_drain(s->tally);
+
+	*ret_due = now + WAIT_NS;
+	if (!s->time.n_lines)
+		return r;
+	for (size_t i = 0; r == 0 && i < s->time.n_lines; i++) {
+		size_t had = s->n_lines;
+
+		if (!s->found[i])
+			r = add_line(s, s->time.lines[i]);
+		s->found[i] |= s->n_lines > had;
+	}
+	if (r < 0 || (s->begun_ns && s->n_lines == before))
+		return r;
+	qsort(s->places, s->n_places, sizeof(*s->places), by_place);
+	if (s->begun_ns)
+		return s->ops->slopes_follow(s->backend, s->places, s->n_places);
+	s->begun_ns = *s->time.whole_since_ns;
+	return s->ops->slopes_begin(s->backend, s->places, s->n_places, s->begun_ns);
+}
+
 /* Where there are no samples yet, there is nothing to open. */
 static int open_window(struct slopes *s, uint64_t now, uint64_t *ret_due)
 {
@@ -121,7 +150,7 @@ static int open_window(struct slopes *s, uint64_t now, uint64_t *ret_due)
 	if (r < 0)
 		return r;
 	qsort(s->places, s->n_places, sizeof(*s->places), by_place);
-	r = s->ops->slopes_begin(s->backend, s->places, s->n_places);
+	r = s->ops->slopes_begin(s->backend, s->places, s->n_places, 0);
 	s->begun_ns = r == 0 ? now : 0;
 	return r;
 }
@@ -189,9 +218,9 @@ static int close_class(const struct slopes *s, const char *name, const char *cla
 		       const struct backend_slopes *b, uint64_t length_ns, bool first,
 		       struct texts *t)
 {
-	if (!b->visits)
+	if (!b->visits || (s->time.whole_since_ns && length_ns > LONGEST_WHOLE_NS))
 		return 0;
-	if (first)
+	if (first && !s->time.whole_since_ns)
 		tell_tally(s, b);
 	t->record = (struct profile_slopes){
 		.point = (char *)(uintptr_t)name,
@@ -275,8 +304,13 @@ static bool is_turn(const struct slopes *s, uint64_t now)
 int slopes_step(struct slopes *s, const struct profile_point *points, size_t n_points, uint64_t now,
 		uint64_t *ret_due)
 {
-	int r = slopes_close(s, points, n_points, now);
+	int r = 0;
 
+	if (s->time.whole_since_ns) {
+		r = follow_whole(s, now, ret_due);
+		return r < 0 ? r : 1;
+	}
+	r = slopes_close(s, points, n_points, now);
 	if (!s->since_ns)
 		s->since_ns = now;
 	if (r < 0 || !is_turn(s, now))
@@ -292,5 +326,5 @@ void slopes_drop(struct slopes *s)
 	if (s && s->begun_ns)
 		(void)s->ops->slopes_end(s->backend);
 	if (s)
-		s->begun_ns = 0;
+		s->begun_ns = s->time.n_lines = 0; /* what is left of a run is not a whole one */
 }

@@ -23,6 +23,12 @@ struct slopes_time {
 	double share;
 	uint64_t first_ns, long_ns;
 	unsigned int waits;
+	/* Not NULL: one window is all of the run, which began at *whole_since_ns. It follows
+	 * @lines, at most ABI_MAX_FOLLOWED; those of libraries as soon as they are mapped. All are
+	 * the caller's. */
+	const uint64_t *whole_since_ns;
+	const char *const *lines;
+	size_t n_lines;
 };
 
 /* -EOPNOTSUPP: the backend has no slopes. @t is the caller's: the lines with samples come from it,

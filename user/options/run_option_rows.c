@@ -457,7 +457,7 @@ const struct option_row run_option_rows[] = {
 	 .not_for = NOT_RUNNING | NOT_VALIDATE},
 	{"repeat", 0, "N",
 	 "start a program that ends again, N runs in all, or auto: until\n--until-ci or --duration "
-	 "is reached",
+	 "is reached; without -p: slopes of\nwhole runs",
 	 set_repeat, offsetof(struct run_options, repeat), .min = 1, .max = 1000000,
 	 .not_for = NOT_RUNNING | NOT_VALIDATE},
 	{"delay", 0, "TIME", "let the program start up for so long first (0)", option_set_seconds,

@@ -97,6 +97,9 @@ void profile_latency_free(struct profile_latency *l); /* NULL is allowed */
 /* NULL: @l is NULL. */
 struct profile_latency *profile_latency_copy(const struct profile_latency *l);
 
+/* The point that stands for the end of the program. */
+#define PROFILE_WHOLE_RUN "end-to-end"
+
 enum profile_point_kind { PROFILE_THROUGHPUT, PROFILE_LATENCY };
 
 struct profile_point {

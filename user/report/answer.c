@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define TOLD_LINES 3 /* the best, each with a sentence */
 #define NOTHING_PAUSED "Nothing was paused: how far more speed helps, experiments say."
@@ -20,7 +21,9 @@ const char *point_kind_name(enum profile_point_kind kind)
 
 const char *what_shrinks(const struct analysis_point *point)
 {
-	return point->kind == PROFILE_LATENCY ? "mean latency" : "time per visit";
+	return point->kind == PROFILE_LATENCY		     ? "mean latency"
+	       : strcmp(point->name, PROFILE_WHOLE_RUN) == 0 ? "run time"
+							     : "time per visit";
 }
 
 const char *what_is_counted(const struct analysis_point *point)
@@ -77,8 +80,10 @@ static bool tell_line(FILE *f, const struct report *r, const struct analysis_poi
 		(void)fprintf(f, " takes %s off the %s", text_interval(c, 1).text,
 			      what_shrinks(point));
 		if (point->kind == PROFILE_THROUGHPUT && c.effect < 1)
-			(void)fprintf(f, " (%.1f %% more visits per second)",
-				      100 * c.effect / (1 - c.effect));
+			(void)fprintf(f, " (%.1f %% more %s)", 100 * c.effect / (1 - c.effect),
+				      strcmp(point->name, PROFILE_WHOLE_RUN) == 0
+					      ? "runs in the same time"
+					      : "visits per second");
 	} else {
 		(void)fprintf(f, " adds %s to the %s: contention", text_interval(c, -1).text,
 			      what_shrinks(point));
@@ -144,13 +149,14 @@ bool slope_is_told(const struct analysis_line *line)
 }
 
 /* What slopes say: of a tenth, which is small enough for them. */
-static bool tell_slope(FILE *f, const struct report *r, const struct analysis_line *line)
+static bool tell_slope(FILE *f, const struct report *r, const struct analysis_point *point,
+		       const struct analysis_line *line)
 {
 	if (!slope_is_told(line))
 		return false;
 	tell_change(f, r, line, 10);
-	(void)fprintf(f, " takes %s off the time per visit. ",
-		      text_interval(line->slope, 0.1).text);
+	(void)fprintf(f, " takes %s off the %s. ", text_interval(line->slope, 0.1).text,
+		      what_shrinks(point));
 	return true;
 }
 
@@ -185,7 +191,7 @@ static void tell_slopes(FILE *f, const struct report *r, const struct analysis_p
 	size_t told = 0;
 
 	for (size_t i = 0; i < point->n_lines && told < TOLD_LINES; i++)
-		told += tell_slope(f, r, &point->lines[i]);
+		told += tell_slope(f, r, point, &point->lines[i]);
 	if (!told)
 		(void)fputs("No line is sure to gain anything when it gets a little faster. ", f);
 	(void)fputs(NOTHING_PAUSED, f);
@@ -209,7 +215,7 @@ char *answer(const struct report *r, const struct analysis_point *point)
 			    point->lines[i].verdict == VERDICT_HURTS)
 				told += tell_line(f, r, point, &point->lines[i]);
 			else if (point->lines[i].verdict == VERDICT_UNDECIDED)
-				told += tell_slope(f, r, &point->lines[i]);
+				told += tell_slope(f, r, point, &point->lines[i]);
 		if (!told && !disturbed)
 			(void)fputs("No line is sure to gain anything. ", f);
 		tell_slowest(f, r, point);

@@ -146,7 +146,7 @@ static bool no_points(const struct report *r)
 	note(r, NOTE_REASON,
 	     "There is no progress point: name what counts as progress with -p FUNCTION or -p "
 	     "FILE:LINE (`cozbpf list points` shows some), or "
-	     "measure a program that ends from end to end: `cozbpf run -n 30` runs it 30 times.");
+	     "measure a program that ends as a whole: `cozbpf run --repeat 20` runs it 20 times.");
 	if (r->h->n_proposals)
 		note(r, NOTE_COMMAND, "Passed meanwhile, one of which may be a unit of its work:");
 	for (size_t i = 0; i < r->h->n_proposals; i++)

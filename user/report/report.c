@@ -95,12 +95,14 @@ static void print_point(const struct report *r, const struct analysis_point *poi
 		print_answer(r, point, &of_table, run);
 		if (analysis_slopes_only(point))
 			paragraph(r, 0,
-				  "Per line: by how many %% the time per visit shrinks for each "
-				  "100 %% of the line's time, while it gets a little faster.");
+				  "Per line: by how many %% the %s shrinks for each "
+				  "100 %% of the line's time, while it gets a little faster.",
+				  what_shrinks(point));
 		else
 			paragraph(r, 0,
-				  "Per line: by how many %% the time per visit shrinks if the line "
+				  "Per line: by how many %% the %s shrinks if the line "
 				  "runs 25, 50, 75, 100 %% faster.%s",
+				  what_shrinks(point),
 				  analysis_has_slopes(point)
 					  ? " With a slope of 50 each per cent of speed takes "
 					    "0.5 % off, at first."

@@ -211,7 +211,7 @@ void where_print(const struct report *r);
 const char *point_kind_name(enum profile_point_kind kind); /* "throughput", "latency" */
 /* "visit", "interval" or "departure". */
 const char *what_is_counted(const struct analysis_point *point);
-/* What effects are effects on: "mean latency" or "time per visit". */
+/* What effects are effects on: "mean latency", "time per visit" or "run time". */
 const char *what_shrinks(const struct analysis_point *point);
 /* Is what the line's slope says worth a sentence? */
 bool slope_is_told(const struct analysis_line *line);

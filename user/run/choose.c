@@ -61,36 +61,12 @@ static void decide(struct run *r)
 	run_begin_profile(r);
 }
 
-/* The runs to come of a program that is started again have it from the beginning. */
-static void remember(struct run *r, const char *point, const char *words)
-{
-	if (!r->repeat || r->repeat->chosen)
-		return;
-	r->repeat->chosen = xstrdup(point);
-	r->repeat->choice = xstrdup(words);
-}
-
-int run_recall_choice(struct run *r, struct error *e)
-{
-	int err;
-
-	if (!r->repeat || !r->repeat->chosen)
-		return 0;
-	err = point_spec_parse(r->repeat->chosen, &r->chosen, e);
-	if (err < 0)
-		return err;
-	r->options.points = &r->chosen;
-	r->options.n_points = 1;
-	return 0;
-}
-
-static void take(struct run *r, const struct candidate *c, char *words)
+static void take(struct run *r, char *words)
 {
 	struct profile_startup *s = &r->profile.runs[0];
 
 	s->chosen = xstrdup(r->chosen.name);
 	s->choice = words;
-	remember(r, c->point, words);
 	if (!r->options.quiet)
 		(void)log_error("no -p: counting %s", words);
 }
@@ -103,7 +79,7 @@ static bool choose(struct run *r)
 
 	for (size_t i = 0; i < n && choice_serves(&all[i]); i++)
 		if (run_add_point(r, all[i].point, NULL) == 0) {
-			take(r, &all[i], words_of(&all[i], all, n));
+			take(r, words_of(&all[i], all, n));
 			return true;
 		}
 	if (!r->options.quiet)
@@ -181,21 +157,8 @@ bool run_choose_step(struct run *r, uint64_t now, uint64_t *ret_next)
 
 void run_choose_end(struct run *r)
 {
-	const struct candidate *all;
-	size_t n;
-
 	if (r->decided)
 		return;
-	/* Too late for this run. */
-	n = r->candidates && r->repeat && !r->n_runner_points
-		    ? candidates_found(r->candidates, &all)
-		    : 0;
-	if (n && choice_serves(&all[0])) {
-		char *words = words_of(&all[0], all, n);
-
-		remember(r, all[0].point, words);
-		free(words);
-	}
 	if (r->n_runner_points) {
 		candidates_end(r->candidates);
 		r->candidates = NULL;

@@ -426,6 +426,13 @@ int run_add_points(struct run *r, struct error *e)
 	int err = 0;
 
 	r->points = xcalloc(r->options.n_points, sizeof(*r->points));
+	if (run_is_whole(r) && r->repeat->n_lines) {
+		size_t end;
+
+		err = points_add(session_points(r->session), PROFILE_WHOLE_RUN, &end, e);
+		if (err == 0)
+			session_slopes_end_point(r->session, end);
+	}
 	for (size_t i = 0; err == 0 && i < r->options.n_points; i++)
 		err = add_point(r, &r->points[i], &r->options.points[i], until, e);
 	return err < 0 ? err : pair_points(r, e);

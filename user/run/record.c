@@ -19,6 +19,7 @@
 #include "profile/writer.h"
 #include "report/report.h"
 #include "sandbox/opener.h"
+#include "target/launch.h"
 #include "target/process.h"
 
 #include <errno.h>
@@ -88,8 +89,6 @@ int run_write_startup(struct run *r, struct error *e)
 		.pay = xstrdup(payer_name(r->payer)),
 		.fallback = r->fallback[0] ? xstrdup(r->fallback) : NULL,
 		.shared = copy(r->shared),
-		.chosen = copy(r->chosen.name),
-		.choice = copy(r->chosen.name ? r->repeat->choice : NULL),
 		.inject = r->options.kind == RUN_LAUNCH
 				  ? NULL
 				  : xstrdup(run_inject_name(r->options.scope.inject)),

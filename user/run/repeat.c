@@ -3,17 +3,22 @@
 #include "run/run.h"
 
 #include "analysis/analysis.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/sort.h"
+#include "base/waits.h"
 #include "experiment/runner.h"
 #include "profile/merge.h"
+#include "shared/abi.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define LEAST_RUN_NS (NSEC_PER_SEC / 10) /* no program is started only to be ended at once */
+#define MOST_WAITS 12			 /* places where threads wait, of all that are followed */
 
 int repeat_init(struct repeat *x, const struct run_options *o, struct error *e)
 {
@@ -21,6 +26,8 @@ int repeat_init(struct repeat *x, const struct run_options *o, struct error *e)
 
 	*x = (struct repeat){.first_seed = o->seed, .certainty.missing_s = __builtin_nan("")};
 	if (o->repeat) {
+		/* Slopes take the scheduler's events. */
+		x->whole = o->n_points || o->sync != RUN_SYNC_SCHED ? REPEAT_POINTS : REPEAT_LOOKS;
 		x->last_ns = o->duration_ns ? clock_monotonic_ns() + o->duration_ns : 0;
 		return 0;
 	}
@@ -39,8 +46,52 @@ void repeat_free(struct repeat *x)
 	profile_free(&x->all);
 	plan_free(&x->plan);
 	free(x->line);
-	free(x->chosen);
-	free(x->choice);
+	free(x->lines);
+}
+
+bool run_is_whole(const struct run *r)
+{
+	return r->repeat && r->repeat->whole == REPEAT_WHOLE;
+}
+
+bool run_is_for_whole(const struct run *r)
+{
+	return r->repeat && r->repeat->whole != REPEAT_POINTS;
+}
+
+bool run_may_try(const struct run *r)
+{
+	return !r->repeat || r->repeat->whole != REPEAT_LOOKS || r->n_runner_points;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct profile_samples *x = *(const struct profile_samples *const *)a,
+				     *y = *(const struct profile_samples *const *)b;
+
+	return sort_order(y->count, x->count) ?: strcmp(x->location, y->location);
+}
+
+/* The lines that the runs so far were in most of the time, and the places where they waited. */
+static void choose_lines(struct repeat *x)
+{
+	size_t n = x->all.n_samples, waits = 0;
+	_cleanup_free_ const struct profile_samples **all = xcalloc(n + 1, sizeof(*all));
+
+	for (size_t i = 0; i < n; i++)
+		all[i] = &x->all.samples[i];
+	qsort(all, n, sizeof(*all), by_time);
+	free(x->lines);
+	x->lines = xcalloc(ABI_MAX_FOLLOWED, sizeof(*x->lines));
+	x->n_lines = 0;
+	for (size_t i = 0; i < n && x->n_lines < ABI_MAX_FOLLOWED; i++) {
+		size_t place = 1;
+		bool wait = wait_of(all[i]->location, &place);
+
+		/* Of all places of a kind the sums are kept in any case. */
+		if (place && (!wait || waits++ < MOST_WAITS))
+			x->lines[x->n_lines++] = all[i]->location;
+	}
 }
 
 /* A line in proportion to its samples in the runs so far. */
@@ -67,6 +118,10 @@ void repeat_next(struct repeat *x, struct run_options *o)
 		uint64_t now = clock_monotonic_ns();
 
 		o->seed = x->first_seed + x->done;
+		if (x->whole == REPEAT_WHOLE) {
+			o->slopes_only = true;
+			choose_lines(x);
+		}
 		if (x->last_ns)
 			o->duration_ns = x->last_ns > now ? x->last_ns - now : 1;
 		return;
@@ -103,10 +158,15 @@ static void look(struct repeat *x, struct run *r)
 
 static bool is_over(const struct repeat *x, const struct run_options *o)
 {
+	uint64_t least_ns;
+
 	if (o->runs)
 		return x->done >= o->runs;
+	/* Half of a whole run is of no use. */
+	least_ns = x->whole != REPEAT_POINTS && x->longest_ns > LEAST_RUN_NS ? x->longest_ns
+									     : LEAST_RUN_NS;
 	return x->done >= o->repeat || (o->until_ci > 0 && x->certainty.reached) ||
-	       (x->last_ns && clock_monotonic_ns() + LEAST_RUN_NS >= x->last_ns);
+	       (x->last_ns && clock_monotonic_ns() + least_ns >= x->last_ns);
 }
 
 void repeat_keep(struct repeat *x, struct run *r)
@@ -114,6 +174,10 @@ void repeat_keep(struct repeat *x, struct run *r)
 	struct certainty known = r->certainty;
 
 	x->done++;
+	if (r->end_ns > r->start_ns && r->end_ns - r->start_ns > x->longest_ns)
+		x->longest_ns = r->end_ns - r->start_ns;
+	if (x->whole == REPEAT_LOOKS)
+		x->whole = r->n_runner_points ? REPEAT_POINTS : REPEAT_WHOLE;
 	profile_merge(&x->all, &r->profile);
 	if (r->options.repeat && !known.reached)
 		look(x, r);

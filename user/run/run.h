@@ -87,8 +87,12 @@ struct repeat {
 	bool over;		      /* there is no further run */
 	uint64_t first_seed, last_ns; /* of the first run, and when --duration is over; 0: never */
 	double visits_per_s;	      /* for the next run's experiments; 0: not known */
-	char *chosen, *choice; /* the point that a run found since it was given none, as in struct
-				  profile_startup; NULL: none */
+	/* Without a point, --repeat measures slopes of whole runs. The first run only finds the
+	 * lines, and counters of coz.h, with which there are experiments as ever. */
+	enum repeat_whole { REPEAT_POINTS, REPEAT_LOOKS, REPEAT_WHOLE } whole;
+	uint64_t longest_ns; /* of the runs so far */
+	const char **lines;  /* to follow in the next one, of `all`; owned */
+	size_t n_lines;
 	struct certainty certainty; /* of all runs so far */
 };
 
@@ -338,8 +342,6 @@ bool run_may_choose(const struct run *r);
 bool run_choose_step(struct run *r, uint64_t now, uint64_t *ret_next);
 /* There is none, if it is not decided: the run is over, or has counters of coz.h. */
 void run_choose_end(struct run *r);
-/* Of a program that was started again: what an earlier run has found becomes an option. */
-int run_recall_choice(struct run *r, struct error *e);
 /* What was seen in a run without a point. *ret is the run's. */
 size_t run_proposals(const struct run *r, const struct candidate **ret);
 
@@ -382,6 +384,11 @@ void repeat_free(struct repeat *x);
 /* Sets what differs in the next run's options. With -n that is a draw of what to try, but the first
  * run tries nothing: it says how long the program takes, and where. */
 void repeat_next(struct repeat *x, struct run_options *o);
+/* Is the end of the program the point? Or will it be that of later runs? */
+bool run_is_whole(const struct run *r);
+bool run_is_for_whole(const struct run *r);
+/* May there be experiments or windows? Not in a run that only looks. */
+bool run_may_try(const struct run *r);
 /* Takes in the profile of a run that is over. */
 void repeat_keep(struct repeat *x, struct run *r);
 /* Is there no further run after @r, which is over? A program that fails is not started again. */

@@ -473,7 +473,10 @@ int run_open_runner(struct run *r, struct error *e)
 		.slopes_time = {.share = o->slopes_only ? 1 : SLOPES_SHARE,
 				.first_ns = o->kind == RUN_LAUNCH ? 0 : SLOPES_FIRST_NS,
 				.long_ns = o->window_ns,
-				.waits = o->what ? o->what : WAITS_ALL},
+				.waits = o->what ? o->what : WAITS_ALL,
+				.whole_since_ns = run_is_whole(r) ? &r->start_ns : NULL,
+				.lines = run_is_whole(r) ? r->repeat->lines : NULL,
+				.n_lines = run_is_whole(r) ? r->repeat->n_lines : 0},
 		.whole_run = o->runs > 0,
 	};
 	int err;

@@ -341,6 +341,7 @@ const struct backend_ops session_backend = {
 	.owed = owed,
 	.latency = latency,
 	.slopes_begin = session_slopes_begin,
+	.slopes_follow = session_slopes_follow,
 	.slopes_end = session_slopes_end,
 	.slopes = session_slopes,
 	.name = name,

@@ -236,7 +236,9 @@ void processes_calibrate(struct session *s, bool begins);
 /* slopes.c: after load; and the calls of experiment/backend.h. */
 int slopes_map(struct session *s, struct error *e);
 void slopes_unmap(struct session *s); /* not opened: allowed */
-int session_slopes_begin(void *session, const struct abi_place *places, size_t n);
+int session_slopes_begin(void *session, const struct abi_place *places, size_t n,
+			 uint64_t since_ns);
+int session_slopes_follow(void *session, const struct abi_place *places, size_t n);
 int session_slopes_end(void *session);
 int session_slopes(void *session, size_t point, unsigned int class, struct backend_slopes *ret);
 

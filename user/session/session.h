@@ -131,6 +131,8 @@ void session_serve_clocks(struct session *s);
 
 /* Its progress points, to add to. Owned by the session. */
 struct points *session_points(struct session *s);
+/* The end of the program that session_attach named is a visit of @point, as slopes have it. */
+void session_slopes_end_point(struct session *s, size_t point);
 /* Called often: takes in coz.h points that have appeared, and lets payment signals be used once the
  * shim is in place. */
 void session_find_counters(struct session *s);

@@ -65,24 +65,41 @@ static uint32_t number_of(const struct session *s, const struct point *p)
 	return (uint32_t)(p - s->points.all);
 }
 
-int session_slopes_begin(void *session, const struct abi_place *places, size_t n)
+int session_slopes_follow(void *session, const struct abi_place *places, size_t n)
 {
 	struct session *s = session;
 	struct abi_slopes_control *c = &s->skel->bss->slopes_control;
-	uint64_t window = ++s->window;
-	int r;
+	unsigned int half = !c->half;
 
 	if (!s->places)
 		return -EOPNOTSUPP;
 	if (n > ABI_MAX_PLACES)
 		return -E2BIG;
-	/* The half that no sample looks into: the last window had the other one. */
-	memcpy(s->places + (window & 1 ? ABI_MAX_PLACES : 0), places, n * sizeof(*places));
+	/* The half that no sample looks into. */
+	memcpy(s->places + (half ? ABI_MAX_PLACES : 0), places, n * sizeof(*places));
 	s->window_waits = 0;
 	for (size_t i = 0; i < n; i++)
 		if (ABI_CODE_WAIT(places[i].lo))
 			s->window_waits |= 1ULL << places[i].entry;
-	c->n_places[window & 1] = (unsigned int)n;
+	c->n_places[half] = (unsigned int)n;
+	__atomic_store_n(&c->half, half, __ATOMIC_SEQ_CST);
+	return 0;
+}
+
+void session_slopes_end_point(struct session *s, size_t point)
+{
+	s->skel->bss->slopes_control.end_point = (unsigned int)point + 1;
+}
+
+int session_slopes_begin(void *session, const struct abi_place *places, size_t n, uint64_t since_ns)
+{
+	struct session *s = session;
+	struct abi_slopes_control *c = &s->skel->bss->slopes_control;
+	uint64_t window = ++s->window;
+	int r = session_slopes_follow(s, places, n);
+
+	if (r < 0)
+		return r;
 	points_update_sampled(&s->points);
 	events_in_step(s, true);
 	r = read_run(s, &s->window_run_ns, &s->window_ticked_ns);
@@ -101,7 +118,7 @@ int session_slopes_begin(void *session, const struct abi_place *places, size_t n
 			     : 0;
 	s->window_scale = scale_of(s->run_ns_so_far, s->ticked_ns_so_far);
 	c->scale_q16 = (uint64_t)(65536 * s->window_scale);
-	c->begun_ns = s->begin_ns = clock_monotonic_ns();
+	c->begun_ns = s->begin_ns = since_ns ? since_ns : clock_monotonic_ns();
 	__atomic_store_n(&c->window, window, __ATOMIC_SEQ_CST);
 	return 0;
 }

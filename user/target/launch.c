@@ -12,6 +12,8 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -22,6 +24,7 @@
 #define MAPPED_TIMEOUT_NS (1 * NSEC_PER_SEC)
 /* How long the child may take for an answer after the user has asked us to end. */
 #define END_MS 1000
+#define HELD_POLL_MS 5
 
 struct target {
 	pid_t pid;
@@ -30,6 +33,8 @@ struct target {
 	int image_fd; /* the shim; -1: none */
 	char *path;
 	bool execed;
+	bool held;    /* traced: at its exec it stops ... */
+	bool at_exec; /* ... where it is */
 	bool reaped;
 	bool stopped; /* when last asked */
 	int status;
@@ -69,11 +74,38 @@ static int explain(const struct target *t, const struct child_report *r,
 	}
 }
 
+/* The child's end, or of a traced one the next stop: a signal stops it before it gets it. @flags:
+ * of waitpid. */
+static void take_change(struct target *t, int flags)
+{
+	pid_t pid = TEMP_FAILURE_RETRY(waitpid(t->pid, &t->status, flags));
+
+	if (pid == 0)
+		return;
+	if (pid < 0 || !WIFSTOPPED(t->status))
+		t->reaped = true;
+	else if (t->status >> 8 == (SIGTRAP | PTRACE_EVENT_EXEC << 8))
+		t->at_exec = true;
+	else
+		(void)ptrace(PTRACE_CONT, t->pid, NULL, (long)WSTOPSIG(t->status));
+}
+
 static void reap(struct target *t)
 {
-	if (!t->reaped)
-		(void)TEMP_FAILURE_RETRY(waitpid(t->pid, &t->status, 0));
-	t->reaped = true;
+	while (!t->reaped)
+		take_change(t, 0);
+}
+
+void target_hold(struct target *t)
+{
+	t->held = ptrace(PTRACE_SEIZE, t->pid, NULL, (long)PTRACE_O_TRACEEXEC) == 0;
+}
+
+void target_release(struct target *t)
+{
+	if (t->held && !t->reaped)
+		(void)ptrace(PTRACE_DETACH, t->pid, NULL, NULL);
+	t->held = false;
 }
 
 /* Only before exec. */
@@ -88,7 +120,7 @@ static void kill_child(struct target *t)
 
 /* A file system that does not answer keeps the child in the kernel for ever. The signals are
  * blocked, and stay pending. */
-static int await_report(const struct target *t)
+static int await_report(struct target *t)
 {
 	_cleanup_close_ int signals = -1;
 	struct pollfd fds[2];
@@ -102,14 +134,22 @@ static int await_report(const struct target *t)
 	signals = signalfd(-1, &ends, SFD_CLOEXEC);
 	fds[0] = (struct pollfd){.fd = t->socket, .events = POLLIN};
 	fds[1] = (struct pollfd){.fd = signals, .events = POLLIN};
-	while (poll(fds, 2, -1) < 0)
-		if (errno != EINTR)
+	for (;;) {
+		int n = poll(fds, 2, t->held ? HELD_POLL_MS : -1);
+
+		if (n > 0)
+			break;
+		if (n < 0 && errno != EINTR)
 			return -errno;
+		/* Nobody else has a traced child go on that a signal has stopped. */
+		if (t->held && !t->reaped)
+			take_change(t, WNOHANG);
+	}
 	return fds[0].revents || poll(fds, 1, END_MS) > 0 ? 0 : -EINTR;
 }
 
 /* 1 and a report, 0 when the child's end is closed, or a negative errno with @e. */
-static int receive(const struct target *t, struct child_report *ret, struct error *e)
+static int receive(struct target *t, struct child_report *ret, struct error *e)
 {
 	int r = await_report(t);
 	ssize_t n = r < 0 ? r : TEMP_FAILURE_RETRY(recv(t->socket, ret, sizeof(*ret), 0));
@@ -255,7 +295,10 @@ int target_exec(struct target *t, struct error *e)
 		return explain(t, &report, NULL, e);
 	}
 	t->execed = true;
-	await_mapped(t);
+	while (t->held && !t->at_exec && !t->reaped)
+		take_change(t, 0);
+	if (!t->held)
+		await_mapped(t);
 	return 0;
 }
 

@@ -6,6 +6,7 @@
 #include "target/identity.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct error;
@@ -57,6 +58,11 @@ pid_t target_pid(const struct target *t);
 int target_pidfd(const struct target *t);
 /* The memory file that the shim's image is in, owned by the target; -1 without one. */
 int target_image_fd(const struct target *t);
+/* Has target_exec hold the program, once it is mapped, before its first instruction, until
+ * target_release. It is traced meanwhile; where that is not allowed it is not held. Both are for
+ * the thread that calls target_exec. */
+void target_hold(struct target *t);
+void target_release(struct target *t); /* one that is not held: allowed */
 /* Lets the child exec and waits until it has (then the new image is mapped). A failed exec:
  * -ENOENT, -EACCES, -ENOEXEC...; the child is reaped. A text file without "#!" is run by /bin/sh,
  * as a shell would. A child that a signal ended at this very moment (Ctrl-C) is no failure: the
