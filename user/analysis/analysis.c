@@ -8,6 +8,7 @@
 #include "analysis/latency.h"
 #include "analysis/line.h"
 #include "analysis/presence.h"
+#include "analysis/run_times.h"
 #include "analysis/runs.h"
 #include "analysis/slopes.h"
 #include "analysis/speed.h"
@@ -208,6 +209,7 @@ void analyse(const struct profile *p, uint64_t seed, struct analysis *ret)
 	for (size_t i = 0; i < n; i++)
 		analyse_point(&c, &c.points[i], &run, &rng, &a.points[i]);
 	slopes_add(p, &a);
+	run_times_of(p, &a.run_times);
 	for (size_t i = 0; i < a.n_points; i++)
 		verdicts_sort(a.points[i].lines, a.points[i].n_lines);
 	*ret = a;

@@ -219,6 +219,15 @@ struct analysis_point {
 						 were not measured */
 };
 
+/* How long runs that ended by themselves took, without the pauses of experiments. */
+struct analysis_run_times {
+	size_t n;					 /* 0: the rest is not known */
+	double mean_ns, deviation_ns, least_ns, most_ns; /* the deviation is NaN of one run */
+	double user_ns, system_ns;			 /* CPU time on average, pauses included */
+	size_t outliers;
+	bool first_is_slow; /* the first run is one of them, and took longer than the others */
+};
+
 struct analysis {
 	struct analysis_point *points;
 	size_t n_points;
@@ -238,6 +247,7 @@ struct analysis {
 	size_t marked; /* experiments outside the bounds of analysis/fidelity.h, for any reason:
 			  they count for less */
 	int64_t imbalance_max;
+	struct analysis_run_times run_times;
 	char **texts; /* owned: where lines that only have a slope have their names */
 	size_t n_texts;
 };

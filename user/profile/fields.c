@@ -126,6 +126,14 @@ static const struct field machine_list[] = {
 };
 const struct field_table machine_fields = TABLE(machine_list, 0);
 
+/* Of programs that came to their end. */
+static const struct field ended_list[] = {
+	FIELD(profile_runtime, run_ns, FIELD_U64, true),
+	FIELD(profile_runtime, user_ns, FIELD_U64, true),
+	FIELD(profile_runtime, system_ns, FIELD_U64, true),
+};
+const struct field_table ended_fields = TABLE(ended_list, 0);
+
 static const struct field samples_list[] = {
 	FIELD(profile_samples, location, FIELD_STRING, true),
 	FIELD(profile_samples, count, FIELD_U64, true),

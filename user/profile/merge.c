@@ -134,6 +134,13 @@ void profile_machine_add_run(struct profile_machine *m, const struct profile_run
 	add_machine(m, &run);
 }
 
+void profile_run_ended(struct profile_startup *run, const struct profile_runtime *t)
+{
+	run->run_ns = t->run_ns;
+	run->user_ns = t->user_ns;
+	run->system_ns = t->system_ns;
+}
+
 double profile_machine_share(uint64_t ns, uint64_t of_ns)
 {
 	if (!of_ns)

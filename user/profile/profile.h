@@ -32,6 +32,10 @@ struct profile_startup {
 	/* As calibrated: what a payment and a hit stop their threads for, beside what is measured;
 	 * and what any other sample does. */
 	uint64_t pay_overhead_ns, hit_overhead_ns, tick_overhead_ns;
+	/* Of its log: how long the program ran, from its start to the end that it came to by
+	 * itself, with the CPU time of its processes. 0: it was ended, failed, or did not end in
+	 * time. */
+	uint64_t run_ns, user_ns, system_ns;
 };
 
 /* One experiment. The JSON key of each field is its name; in the text form only the first four
@@ -139,6 +143,7 @@ struct profile_runtime {
 	 * process, to its programs in the kernel (estimated), to what was profiled with the pauses
 	 * that keep a CPU, and to all else. 0: not known */
 	uint64_t machine_ns, own_cpu_ns, kernel_cpu_ns, scope_cpu_ns, foreign_cpu_ns;
+	uint64_t run_ns, user_ns, system_ns; /* ours, as of struct profile_startup */
 };
 
 struct profile_samples {

@@ -91,6 +91,7 @@ static void begin_log(struct parser *ps, const struct profile_runtime *t)
 				   .too_deep = t->too_deep,
 				   .cut_short = t->cut_short};
 	profile_machine_add_run(&ps->log.machine, t);
+	profile_run_ended(&ps->p.runs[ps->p.n_runs - 1], t);
 }
 
 /* Takes over @rec's strings on success only. -EINVAL: out of place, to be counted as a bad line;

@@ -67,5 +67,7 @@ const struct profile_samples *profile_find_samples(const struct profile *p, cons
 void profile_free(struct profile *p); /* frees the contents, not @p */
 /* One more run. */
 void profile_machine_add_run(struct profile_machine *m, const struct profile_runtime *t);
+/* How long the program of @run ran, as its log has it. */
+void profile_run_ended(struct profile_startup *run, const struct profile_runtime *t);
 /* 0..1; NaN: not known. */
 double profile_machine_share(uint64_t ns, uint64_t of_ns);

@@ -43,13 +43,16 @@ static int parse_latency(const struct source *src, struct record *ret)
 
 static int parse_runtime(const struct source *src, struct record *ret)
 {
-	struct profile_runtime with_chains = ret->runtime, with_machine;
+	struct profile_runtime with_chains = ret->runtime, with_machine, with_end;
 
 	if (source_fill(src, &chains_fields, &with_chains) == 0)
 		ret->runtime = with_chains;
 	with_machine = ret->runtime;
 	if (source_fill(src, &machine_fields, &with_machine) == 0)
 		ret->runtime = with_machine;
+	with_end = ret->runtime;
+	if (source_fill(src, &ended_fields, &with_end) == 0)
+		ret->runtime = with_end;
 	return 0;
 }
 

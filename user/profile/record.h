@@ -26,7 +26,7 @@ extern const struct field_table experiment_fields;
 extern const struct field_table startup_time_fields, startup_fields;
 extern const struct field_table throughput_fields, throughput_timing_fields, throughput_part_fields,
 	throughput_settled_fields, throughput_cost_fields, latency_fields, runtime_fields,
-	chains_fields, machine_fields;
+	chains_fields, machine_fields, ended_fields;
 extern const struct field_table samples_fields, addresses_fields, slopes_fields;
 /* Of a struct profile_latency. */
 extern const struct field_table latency_measured_fields;

@@ -230,6 +230,8 @@ void render_log(FILE *out, enum profile_format format, const struct profile_runt
 		add_fields(o, &chains_fields, t);
 	if (o && t->machine_ns)
 		add_fields(o, &machine_fields, t);
+	if (o && t->run_ns)
+		add_fields(o, &ended_fields, t);
 	end(out, o);
 	for (size_t i = 0; i < p->n_samples; i++)
 		render(out, format, "samples", &samples_fields, &p->samples[i]);

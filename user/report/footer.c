@@ -441,6 +441,26 @@ static void print_fidelity(const struct report *r)
 	paragraph(r, 2, "Fidelity: %s%s.%s", words, noise.text, more);
 }
 
+/* The rules and the remedies are hyperfine's. */
+static void note_run_times(const struct report *r)
+{
+	const struct analysis_run_times *t = &r->a->run_times;
+
+	if (t->n < 2 || !t->outliers)
+		return;
+	if (t->first_is_slow)
+		note(r, NOTE_WARNING,
+		     "The first run was much slower than the others: caches may have been filled "
+		     "by "
+		     "it. With --warmup runs come before it that are not measured; --prepare can "
+		     "empty the caches before each run.");
+	else
+		note(r, NOTE_WARNING,
+		     "%zu of %zu run times %s: something else may have disturbed the runs. "
+		     "Repeat them on a quiet machine; --warmup or --prepare may help as well.",
+		     t->outliers, t->n, t->outliers == 1 ? "is an outlier" : "are outliers");
+}
+
 void footer_print(const struct report *r, const struct notes *run)
 {
 	print_fidelity(r);
@@ -452,6 +472,7 @@ void footer_print(const struct report *r, const struct notes *run)
 
 void footer_notes(const struct report *r)
 {
+	note_run_times(r);
 	note_foreign(r);
 	note_stolen(r);
 	note_machine(r);

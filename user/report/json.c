@@ -373,6 +373,21 @@ static struct json_object *machine_of(const struct profile_machine *m)
 	return o;
 }
 
+static struct json_object *run_times_of(const struct analysis_run_times *t)
+{
+	struct json_object *o = json_new();
+
+	add_count(o, "runs", t->n);
+	json_add_number(o, "mean_ns", t->mean_ns);
+	json_add_number(o, "deviation_ns", t->deviation_ns);
+	json_add_number(o, "min_ns", t->least_ns);
+	json_add_number(o, "max_ns", t->most_ns);
+	json_add_number(o, "user_ns", t->user_ns);
+	json_add_number(o, "system_ns", t->system_ns);
+	add_count(o, "outliers", t->outliers);
+	return o;
+}
+
 /* NULL: not known, or not the same in all runs. */
 static const char *attribution_of(const struct profile *p)
 {
@@ -418,5 +433,7 @@ void report_json(FILE *out, const struct profile *p, const struct analysis *a)
 	json_add(root, "notes", notes_of(&report));
 	json_add(root, "fidelity", fidelity_of(&report));
 	json_add(root, "machine", machine_of(&p->machine));
+	if (a->run_times.n)
+		json_add(root, "run_time", run_times_of(&a->run_times));
 	json_print(out, root, JSON_C_TO_STRING_NOSLASHESCAPE);
 }

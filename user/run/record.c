@@ -227,6 +227,11 @@ void run_take_machine(struct run *r, struct profile_runtime *ret)
 {
 	take_time(r);
 	*ret = (struct profile_runtime){.time = r->profile.runtime_ns};
+	/* Where it was stopped, nobody knows how long it would have taken. */
+	if (r->target && r->end_ns > r->start_ns && !r->stops.ns &&
+	    target_succeeded(r->target, &ret->user_ns, &ret->system_ns))
+		ret->run_ns = r->end_ns - r->start_ns;
+	profile_run_ended(r->profile.runs, ret);
 	run_machine_end(r, ret);
 	r->profile.machine = (struct profile_machine){0};
 	profile_machine_add_run(&r->profile.machine, ret);

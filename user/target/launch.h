@@ -71,6 +71,9 @@ int target_exec(struct target *t, struct error *e);
 /* Is the process stopped by a signal (SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU)? *ret_was: it was, at
  * some time since the last call. */
 bool target_is_stopped(struct target *t, bool *ret_was);
+/* Has the process, which is not reaped, ended with status 0? If so, the CPU time that it had, and
+ * the children that it waited for. */
+bool target_succeeded(const struct target *t, uint64_t *ret_user_ns, uint64_t *ret_system_ns);
 /* After the pidfd is readable: reaps; *ret_status as from waitpid. */
 int target_reap(struct target *t, int *ret_status);
 /* Kills (SIGKILL) and reaps a child that still lives and has NOT exec'ed yet; a running program is
