@@ -160,6 +160,11 @@ static void every_option(void **state)
 	assert_string_equal(o.output_to, "f");
 	run_options_free(&o);
 
+	parse_good("-n|3|--warmup|2|--prepare|sync; true|x", &o);
+	assert_int_equal(o.warmup, 2);
+	assert_string_equal(o.prepare, "sync; true");
+	run_options_free(&o);
+
 	parse_good("--granularity=line|--attribution|inclusive|x", &o);
 	assert_int_equal(o.attribution, RUN_INCLUSIVE);
 	assert_string_equal(run_attribution_name(o.attribution), "inclusive");
@@ -307,6 +312,9 @@ static void bad_lines(void **state)
 		{"--what|disks|x", "--what 'disks'"},
 		{"--repeat|auto|x", "--repeat auto has no end"},
 		{"--repeat|0|x", "--repeat '0'"},
+		{"--warmup|2|x", "--warmup is for programs that are started again"},
+		{"--prepare|true|x", "--prepare is for programs that are started again"},
+		{"--prepare||--repeat|2|x", "--prepare ''"},
 		{"--repeat|2|-n|3|x", "--repeat and --runs: choose one"},
 		{"--fixed-speedup|101|x",
 		 "--fixed-speedup '101': allowed are numbers from 0 to 100"},

@@ -407,18 +407,44 @@ static int run_and_free(struct run *r)
 	return status;
 }
 
+/* Neither is of the runs that are measured. */
+static int run_unmeasured(const struct run_options *o, int (*what)(struct run *r))
+{
+	struct run r = {.options = *o, .page_fd = -1};
+
+	catch_signals(&r);
+	return what(&r);
+}
+
+static int warm_up(const struct run_options *o)
+{
+	int status = 0;
+
+	for (uint64_t i = 0; status == 0 && i < o->warmup; i++) {
+		if (o->prepare)
+			status = run_unmeasured(o, run_prepare);
+		if (status == 0)
+			status = run_unmeasured(o, run_warm_up);
+	}
+	return status;
+}
+
 static int run_repeatedly(const struct run_options *options, const struct run_purpose *purpose)
 {
 	struct run_options o = *options;
 	struct error e = {.text = ""};
 	struct repeat x;
-	int status = EXIT_OURS;
+	int status;
 
 	if (repeat_init(&x, &o, &e) < 0)
 		return log_error("%s", e.text);
-	for (bool last = false; !last;) {
+	status = warm_up(&o);
+	for (bool last = status != 0; !last;) {
 		struct run r = {.purpose = purpose, .page_fd = -1, .repeat = &x};
 
+		status = o.prepare ? run_unmeasured(&o, run_prepare) : 0;
+		if (status)
+			break;
 		repeat_next(&x, &o);
 		r.options = o;
 		status = run_and_free(&r);

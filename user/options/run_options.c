@@ -112,6 +112,9 @@ static int check(const struct run_options *o, struct error *e)
 		return fail(e, EINVAL,
 			    "--repeat and --runs: choose one; --runs is for programs without a "
 			    "progress point");
+	if ((o->warmup || o->prepare) && !o->repeat && !o->runs)
+		return fail(e, EINVAL, "--%s is for programs that are started again: say --repeat",
+			    o->prepare ? "prepare" : "warmup");
 	if (o->runs && (o->duty || o->most_slowdown))
 		return fail(e, EINVAL,
 			    "--runs makes one experiment of each run: leave out --duty and "

@@ -77,6 +77,8 @@ struct run_options {
 	uint64_t runs;	      /* measure from end to end, so often; 0: not */
 	uint64_t repeat; /* start a program that ends again, so many runs in all; REPEAT_AUTO: until
 			    enough is known; 0: not */
+	uint64_t warmup; /* runs before them that are not measured */
+	const char *prepare;	 /* a command for the shell before each run; NULL: none */
 	uint64_t delay_ns;	 /* before the first experiment */
 	struct stop_spec *stops; /* --stop-if; owned */
 	size_t n_stops;

@@ -378,6 +378,12 @@ bool run_say_write_error(struct run *r);
 /* print.c. 0, or EXIT_OURS after one line. */
 int run_print_report(struct run *r);
 
+/* unmeasured.c: what runs before the measured runs, as the program's user, and is not profiled. 0,
+ * or an exit status after one line. A run of the program: its own status, if it fails. */
+int run_warm_up(struct run *r);
+/* --prepare: says what it printed if it fails. */
+int run_prepare(struct run *r);
+
 /* repeat.c: -EINVAL with @e: the options make no sense together. repeat_free ends it. */
 int repeat_init(struct repeat *x, const struct run_options *o, struct error *e);
 void repeat_free(struct repeat *x);

@@ -202,6 +202,16 @@ static int redirect(const char *path)
 		       : 0;
 }
 
+static int capture(int fd)
+{
+	_cleanup_close_ int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	return nothing < 0 || dup2(nothing, STDIN_FILENO) < 0 || dup2(fd, STDOUT_FILENO) < 0 ||
+			       dup2(fd, STDERR_FILENO) < 0
+		       ? -errno
+		       : 0;
+}
+
 _Noreturn void child_run(const struct child_plan *plan)
 {
 	char **envp, first[SHIM_FIRST_MAX] = "", go;
@@ -214,6 +224,11 @@ _Noreturn void child_run(const struct child_plan *plan)
 	bind_to_parent(plan);
 	if (plan->spec->output_to) {
 		r = redirect(plan->spec->output_to);
+		if (r < 0)
+			give_up(plan, CHILD_OUTPUT, -r);
+	}
+	if (plan->spec->captures) {
+		r = capture(plan->spec->captured_fd);
 		if (r < 0)
 			give_up(plan, CHILD_OUTPUT, -r);
 	}

@@ -18,6 +18,9 @@ struct target_spec {
 	const struct identity *identity; /* who the program runs as; NULL: as we are */
 	const char *output_to; /* a file for its standard output and error, opened as that user;
 				  NULL: ours */
+	/* Or a descriptor for both, and an empty standard input. */
+	bool captures;
+	int captured_fd;
 	/* The shim: its image, and the descriptors that it maps (shared/shim_abi.h). shim_size 0:
 	 * no preload. */
 	const void *shim;
