@@ -449,6 +449,10 @@ static int run_repeatedly(const struct run_options *options, const struct run_pu
 		r.options = o;
 		status = run_and_free(&r);
 		last = status != 0 || repeat_is_over(&x, &r);
+		if (last && !x.over && run_exit_status(&r) && !r.interrupted)
+			(void)log_error("%s ended with status %d and is not started again; where "
+					"that is no failure: sh -c '... || true'",
+					o.command[0], run_exit_status(&r));
 	}
 	repeat_free(&x);
 	return status;
