@@ -36,7 +36,7 @@ verdict 'slopes of whole runs' "$why" err
 # What a shell starts, one after the other, is part of its run.
 why=
 # shellcheck disable=SC2016 # the inner shell's
-profiled --repeat 4 -- sh -c '"$0" 60 4; "$0" 60 4' "$programs/ends" || why+=" status $?;"
+profiled --repeat 4 -- sh -c '"$0" 300 20; "$0" 300 20' "$programs/ends" || why+=" status $?;"
 holds 'len([s for s in slopes if s["visits"] == 1]) == 3' || why+=" $(ask 'len(slopes)') windows;"
 python3 -c "exit(0 if ${x:=$(slope ends alone)} > 50 else 1)" || why+=" slope $x;"
 verdict 'slopes of a run of several programs' "$why" err
@@ -81,6 +81,31 @@ status=$?
 [ "$status" -eq 4 ] || why+=" a warm-up that fails: status $status;"
 [ "$(wc -l <out)" -eq 1 ] || why+=" $(wc -l <out) runs after a warm-up that failed;"
 verdict 'what comes before a run fails' "$why" out err
+
+# What a run reports, and what its file says.
+same_report() { # NAME ARGUMENT...
+	local why='' name=$1
+	shift
+	rm -f -- "$profile"
+	timeout -k 5 "$limit" "$COZBPF" run "${switched_off[@]}" --keep-root -q --status none -o "$profile" "$@" >out 2>err || why+=" status $?;"
+	grep -v '^cozbpf: ' err >of_run
+	"$COZBPF" report "$profile" >of_file || why+=" report: status $?;"
+	[ "$(wc -l <of_run)" -gt 8 ] || why+=' the run has no report;'
+	diff of_run of_file >differences || why+=' they differ;'
+	verdict "the report of a file is that of the run: $name" "$why" differences err
+}
+same_report 'one run' -p progress -d 3 -- "$BUILD/tests/truth/independent" --threads 1 --seconds 9
+same_report 'repeated' --repeat 3 -p progress -- "$BUILD/tests/truth/independent" --threads 1 --seconds 1.5
+same_report 'whole runs' --repeat 5 -- "$programs/ends" 60 60
+
+# A status that is none of success ends it.
+why=
+profiled --repeat 3 -- sh -c 'echo run; exit 1'
+status=$?
+[ "$status" -eq 1 ] || why+=" status $status;"
+[ "$(grep -c '^run' out)" -eq 1 ] || why+=" $(grep -c '^run' out) runs;"
+grep -q '^cozbpf: sh ended with status 1 and is not started again' err || why+=' it is not said;'
+verdict 'a program that fails is not started again' "$why" out err
 
 # A counter of coz.h is a point, and then there are experiments.
 why=

@@ -45,7 +45,7 @@ END
 chmod 755 wrapper
 why=
 "$COZBPF" run --keep-root -q -o wrapped.jsonl -p syscall:futex -- ./wrapper hash.py 6 >out 2>err </dev/null || why+=" status $?;"
-tr '\n' ' ' <err | tr -s ' ' | found 'What was profiled: [^ ]* started /usr/bin/python3[^ ]*, which has [0-9]* % of the samples' || why+=' it is not said what was profiled;'
+tr '\n' ' ' <err | tr -s ' ' | found 'cozbpf: [^ ]* started /usr/bin/python3[^ ]*, which has [0-9]* % of the samples' || why+=' it is not said what was profiled;'
 profile=$tmp/wrapped.jsonl
 why+=$(check_lost)
 profile=$tmp/profile.jsonl

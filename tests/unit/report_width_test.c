@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* No line of a report is wider than was asked for, whatever the names are, and what is cut, left
  * out or broken for that can still be read. */
+#include "profile/addresses.h"
+#include "profile/merge.h"
 #include "profile/reader.h"
 #include "report/diff.h"
 #include "report/report.h"
@@ -120,6 +122,11 @@ static void recorded_profiles(void **state)
 /* C++, waits of all kinds, latencies, slopes, and names without a place to break them. */
 static void fill(struct profile *p)
 {
+	const struct profile_samples nameless = {.location = (char *)"libz.so.1+0x2f40",
+						 .count = 9};
+	const struct profile_addresses stripped = {
+		.path = (char *)LONG_PLACE "/libz.so.1",
+		.build = (char *)"0123456789abcdef0123456789abcdef01234567"};
 	static const char *const lines[] = {
 		LONG_PLACE ":1000", LONG_PLACE ":1001", LONG_PLACE ":1001 [disk]", "[cpu]",
 		LONG_FUNCTION,	    "short [timer]",	"libz.so.1+0x2f40"};
@@ -143,6 +150,8 @@ static void fill(struct profile *p)
 		point->departures = point->arrivals = 100;
 		point->difference = 3;
 	}
+	profile_set_samples(p, &nameless, 1);
+	profile_addresses_add(p, &stripped, &(struct profile_place){0x2f40, 9}, 1);
 	p->runs[0].command = strdup("attach 4711 -p 'a=" LONG_FUNCTION "' -o '/tmp/my file'");
 	p->runs[0].pay = strdup("hold");
 	p->runs[0].inject = strdup("never");
@@ -152,8 +161,6 @@ static void fill(struct profile *p)
 
 static const struct report_hints hints = {
 	.profile = "/home/user/measurements/of the program/profile.jsonl",
-	.program = LONG_PLACE " started " LONG_PLACE ", which has 90 % of the samples in scope",
-	.stripped = LONG_PLACE ".so (build id 0123456789abcdef0123456789abcdef01234567)",
 	.silent_points = (const char *const[]){LONG_FUNCTION},
 	.n_silent_points = 1,
 	.kernel_counters = "12 x call chains cut short: no call frame information, and no frame "
@@ -173,6 +180,7 @@ static void long_names(void **state)
 	text = print(&p, &(struct report_options){.width = 80, .all = true}, NULL);
 	/* What is in no file does not keep the files from being named shortly. */
 	says(text, "\nFiles are under /home/user/src/a_project/with/several/directories/\n");
+	says(text, "\nFunctions called FILE+0xPLACE have no name");
 	says(text, "\nenc");
 	says(text, ".cc:1000  ");
 	/* The name once, where it is line and function. */

@@ -384,17 +384,67 @@ static void note_unattributed(const struct report *r)
 		     too_deep + cut_short > 0 ? "the others" : "they");
 }
 
+#define MOST_STRIPPED 4 /* files that are named */
+
+/* Is the location a function "FILE+0xPLACE" of that file? */
+static bool is_named_after(const char *location, const char *path)
+{
+	const char *slash = strrchr(path, '/'), *file = slash ? slash + 1 : path;
+	size_t n = strlen(file);
+
+	return strncmp(location, file, n) == 0 && strncmp(location + n, "+0x", 3) == 0;
+}
+
+/* The file of a function without a name; NULL: it is not known. */
+static const struct profile_addresses *file_without_names(const struct profile *p,
+							  const char *location)
+{
+	for (size_t i = 0; strstr(location, "+0x") && i < p->n_addresses; i++)
+		if (is_named_after(location, p->addresses[i].path))
+			return &p->addresses[i];
+	return NULL;
+}
+
+/* The files whose functions are called after their place, with their build ids; NULL: none. The
+ * caller's. */
+static char *stripped_files(const struct profile *p)
+{
+	const struct profile_addresses *found[MOST_STRIPPED];
+	size_t n = 0, size;
+	char *text = NULL;
+	FILE *f;
+
+	for (size_t i = 0; i < p->n_samples && n < MOST_STRIPPED; i++) {
+		const struct profile_addresses *file =
+			file_without_names(p, p->samples[i].location);
+		size_t k = 0;
+
+		while (k < n && found[k] != file)
+			k++;
+		if (file && k == n)
+			found[n++] = file;
+	}
+	if (!n)
+		return NULL;
+	f = xopen_memstream(&text, &size);
+	for (size_t i = 0; i < n; i++)
+		(void)fprintf(f, "%s%s%s%s%s", i ? ", " : "", found[i]->path,
+			      found[i]->build ? " (build id " : "",
+			      found[i]->build ? found[i]->build : "", found[i]->build ? ")" : "");
+	xclose_memstream(f);
+	return text;
+}
+
 static void note_names(const struct report *r)
 {
-	if (r->h->program)
-		note(r, NOTE_PLAIN, "What was profiled: %s.", r->h->program);
-	if (r->h->stripped)
+	_cleanup_free_ char *stripped = stripped_files(r->p);
+
+	if (stripped)
 		note(r, NOTE_PLAIN,
 		     "Functions called FILE+0xPLACE have no name, since the file was stripped. Its "
-		     "debug symbols would name them, from the "
-		     "distribution's "
-		     "package of them or by --debug-dir: %s.",
-		     r->h->stripped);
+		     "debug symbols would name them, from the distribution's package of them or by "
+		     "--debug-dir: %s.",
+		     stripped);
 }
 
 /* What the profiler took of the chains of events that slopes are shares of. */

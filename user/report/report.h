@@ -30,8 +30,6 @@ struct report_hints {
 	uint64_t samples_in_scope, samples_out_of_scope, samples_without_line;
 	double run_s;
 	const char *profile;	      /* the file that it is all from, or NULL */
-	const char *program;	      /* what a wrapper started, in words, or NULL */
-	const char *stripped;	      /* files that have no names for some functions, or NULL */
 	const char *const *proposals; /* options that name a point, of a run without one */
 	size_t n_proposals;
 	const char *again; /* a command that runs the program until enough is known, where it was

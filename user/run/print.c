@@ -23,7 +23,6 @@
 
 #define SHORT_RUN_NS (10 * NSEC_PER_SEC)
 #define MOST_PROPOSALS 18
-#define MOST_STRIPPED 4 /* files that are named */
 
 /* Of a program that ended by itself too soon for a verdict: the command that starts it as often as
  * it takes; else NULL. The caller's. */
@@ -88,37 +87,6 @@ static char *program_of_wrapper(const struct run *r)
 			 code_map_path(r->code, best), 100 * (double)samples[best] / (double)all);
 }
 
-/* The files whose functions are called after their place, with their build ids; NULL: none. The
- * caller's. */
-static char *stripped_files(const struct run *r)
-{
-	size_t found[MOST_STRIPPED], n = 0, size;
-	char *text = NULL;
-	FILE *f;
-
-	for (size_t i = 0; i < r->profile.n_samples && n < MOST_STRIPPED; i++) {
-		const char *location = r->profile.samples[i].location;
-		size_t object = strstr(location, "+0x") ? object_of(r, location) : SIZE_MAX, k = 0;
-
-		while (k < n && found[k] != object)
-			k++;
-		if (object != SIZE_MAX && k == n)
-			found[n++] = object;
-	}
-	if (!n)
-		return NULL;
-	f = xopen_memstream(&text, &size);
-	for (size_t i = 0; i < n; i++) {
-		const struct elf_object *elf = code_map_elf(r->code, found[i], NULL);
-		const char *id = elf ? elf_object_build_id(elf) : NULL;
-
-		(void)fprintf(f, "%s%s%s%s%s", i ? ", " : "", code_map_path(r->code, found[i]),
-			      id ? " (build id " : "", id ? id : "", id ? ")" : "");
-	}
-	xclose_memstream(f);
-	return text;
-}
-
 static size_t silent_points(struct run *r, const char **ret)
 {
 	struct backend_totals t;
@@ -166,7 +134,7 @@ int run_print_report(struct run *r)
 {
 	_cleanup_(proposals_free) struct proposals proposed = propose(r);
 	_cleanup_free_ char *counters = session_counters(r->session), *again = command_again(r);
-	_cleanup_free_ char *program = program_of_wrapper(r), *stripped = stripped_files(r);
+	_cleanup_free_ char *program = program_of_wrapper(r);
 	const char *silent[ABI_MAX_POINTS], *without = NULL;
 	bool by_function = code_map_by_function(r->code);
 	struct abi_totals totals = {0};
@@ -178,7 +146,10 @@ int run_print_report(struct run *r)
 		(void)log_error("warning: %s", code_map_warning(r->code));
 	if (r->options.no_report)
 		return 0;
-	analyse(&r->profile, r->options.seed, &a);
+	if (program)
+		(void)log_error("%s", program);
+	/* As `cozbpf report` does, so that both say the same. */
+	analyse(&r->profile, r->profile.runs[0].seed, &a);
 	runner_get_status(r->runner, &s);
 	(void)session_totals(r->session, &totals);
 	(void)code_map_without_names(r->code, &without, &by_function);
@@ -195,8 +166,6 @@ int run_print_report(struct run *r)
 		.n_proposals = proposed.n,
 		.again = again,
 		.profile = r->options.output,
-		.program = program,
-		.stripped = stripped,
 		.kernel_counters = counters[0] ? counters : NULL,
 	};
 	if (report_choice_print(&r->options.report, &r->profile, &a, &h, &e) < 0)
