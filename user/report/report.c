@@ -156,7 +156,7 @@ static void print_counters(const struct report *r)
 {
 	const char *s = r->h->kernel_counters;
 
-	if (!s || !*s)
+	if (!s || !*s || !r->verbose)
 		return;
 	(void)fputs("\nIn the kernel:\n", r->out);
 	while (*s) {
