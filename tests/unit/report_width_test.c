@@ -7,6 +7,7 @@
 #include "report/diff.h"
 #include "report/report.h"
 #include "report/shares.h"
+#include "report/text.h"
 #include "analysis_sample.h"
 #include "report_print.h"
 
@@ -240,6 +241,35 @@ static void columns_are_left_out(void **state)
 	profile_free(&p);
 }
 
+/* A table of nothing but numbers, none of which may be cut, lacks the last ones. */
+static void numbers_alone_fit(void **state)
+{
+	struct profile p = {0};
+	struct analysis a;
+
+	(void)state;
+	analyse(&p, 1, &a);
+	for (int width = 40; width < 130; width += 3) {
+		char *text = NULL;
+		size_t size;
+		FILE *f = open_memstream(&text, &size);
+		struct report r = report_text(f, &p, &a, NULL, width);
+		struct text_table t = text_table(&r);
+		struct libscols_line *row;
+
+		for (size_t i = 0; i < 8; i++)
+			text_column(&t, "number", TEXT_NUMBER, 0);
+		row = text_row(&t);
+		for (size_t i = 0; i < 8; i++)
+			text_cell(row, i, "1234567890.1");
+		text_table_end(&t);
+		assert_int_equal(fclose(f), 0);
+		says(text, "1234567890.1  1234567890.1");
+		fits(text, width, "numbers");
+	}
+	analysis_free(&a);
+}
+
 /* The shell's own reading of what is printed after "As often as it takes: cozbpf", a word a line.
  */
 static void __attribute__((noinline)) read_by_shell(char *report, char *words, size_t size)
@@ -329,6 +359,7 @@ int main(void)
 		cmocka_unit_test(long_names),
 		cmocka_unit_test(functions_are_not_told_twice),
 		cmocka_unit_test(columns_are_left_out),
+		cmocka_unit_test(numbers_alone_fit),
 		cmocka_unit_test(broken_commands_are_whole_to_a_shell),
 		cmocka_unit_test(tables_of_shares),
 	};

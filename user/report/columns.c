@@ -124,7 +124,8 @@ static struct text_column *widest(struct text_table *t, enum text_column_kind ki
 	return found;
 }
 
-/* Decides which columns are printed, and how wide each may be. */
+/* Decides which columns are printed, and how wide each may be. Where numbers alone are too wide,
+ * the last ones are left out. */
 static void fit(struct text_table *t)
 {
 	size_t room = (size_t)t->r->width;
@@ -136,6 +137,8 @@ static void fit(struct text_table *t)
 	while (needed(t, SIZE_MAX) > room &&
 	       ((c = widest(t, TEXT_NAME)) || (c = widest(t, TEXT_WORDS))))
 		c->width--;
+	for (size_t i = t->n; i-- > 1 && needed(t, SIZE_MAX) > room;)
+		t->columns[i].left_out = true;
 }
 
 static void cut_cells(const struct text_table *t, size_t column)
@@ -153,8 +156,6 @@ static void cut_cells(const struct text_table *t, size_t column)
 
 void text_table_end(struct text_table *t)
 {
-	size_t width;
-
 	measure(t);
 	fit(t);
 	for (size_t i = 0; i < t->n; i++) {
@@ -166,10 +167,7 @@ void text_table_end(struct text_table *t)
 		else
 			cut_cells(t, i);
 	}
-	/* Where numbers alone are wider, at less columns than any terminal has, they stay whole. */
-	width = needed(t, SIZE_MAX);
-	(void)scols_table_set_termwidth(t->scols,
-					width > (size_t)t->r->width ? width : (size_t)t->r->width);
+	(void)scols_table_set_termwidth(t->scols, (size_t)t->r->width);
 	if (scols_print_table(t->scols) < 0)
 		out_of_memory();
 	scols_unref_table(t->scols);
