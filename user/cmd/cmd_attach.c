@@ -93,9 +93,10 @@ int cmd_system(int argc, char **argv)
 		.kind = RUN_SYSTEM,
 		.usage = "Usage: cozbpf system --cgroup PATH | --uid USER | --comm GLOB | --exe "
 			 "PATH | --pid-tree PID ... [OPTION]...\n"
-			 "Try what faster lines would do in all processes of which everything "
-			 "holds that is asked. Those that\n"
-			 "come later join, the rest of the machine is left alone. Needs root.\n",
+			 "Try what faster lines would do in all processes that match each of "
+			 "these options that is given.\n"
+			 "Processes that start later join; no other process is touched. Needs "
+			 "root.\n",
 		.example = "\nExample: a minute of all workers of a systemd unit\n"
 			   "  sudo cozbpf system --cgroup system.slice/server.service -p "
 			   "/usr/bin/server:finish_request -d 60",
