@@ -86,6 +86,7 @@ why=''
 holds "len(experiments) >= 5" || why+=" experiments: $(ask 'len(experiments)');"
 holds "visits('progress') > 100" || why+=" visits: $(ask "visits('progress')");"
 holds "any('hostile.c' in x['selected'] for x in experiments)" || why+=' no line of the program;'
+"$COZBPF" report "$profile" | found "^of: $(tr '\0' ' ' <"/proc/$victim/cmdline" | sed 's/ $//')$" || why+=' it is not called after the program;'
 [ "$(ls "/proc/$victim/fd" | wc -l)" -eq "$fds_before" ] || why+=' descriptors were left;'
 ! maps_of_ours "$victim" || why+=' mappings were left;'
 verdict "a profile of a running process" "$why" complaint

@@ -62,9 +62,11 @@ static struct json_object *arguments(struct json_object *to)
 static void put_run(FILE *out, const struct profile_startup *s, size_t run, bool *some)
 {
 	struct json_object *o = event("M", "process_name", run, 0);
-	_cleanup_free_ char *name =
-		xasprintf("run %zu: %s on %s", run + 1, s->command ? s->command : "?",
-			  s->host ? s->host : "?");
+	_cleanup_free_ char *name = xasprintf("run %zu: %s on %s", run + 1,
+					      s->program   ? s->program
+					      : s->command ? s->command
+							   : "?",
+					      s->host ? s->host : "?");
 
 	(void)json_object_object_add(arguments(o), "name", text_of(name));
 	put(out, o, some);

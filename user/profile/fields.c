@@ -59,6 +59,7 @@ static const struct field startup_list[] = {
 	S(hit_overhead_ns, FIELD_U64), S(tick_overhead_ns, FIELD_U64),
 	S(attribution, FIELD_STRING),  S(inject, FIELD_STRING),
 	S(chosen, FIELD_STRING),       S(choice, FIELD_STRING),
+	S(program, FIELD_STRING),
 };
 const struct field_table startup_fields = TABLE(startup_list, 0);
 

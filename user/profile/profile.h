@@ -12,6 +12,8 @@
 struct profile_startup {
 	uint64_t time; /* since the epoch */
 	char *version, *command, *kernel, *host;
+	char *program;	/* of attach: the command line of the first process; else NULL, as `command`
+			   has it */
 	char *build;	/* build id of the program's executable, hexadecimal; NULL: it has none, or
 			   there are several programs */
 	char *sync;	/* "sched", "pthread" */

@@ -19,6 +19,11 @@ const char *point_kind_name(enum profile_point_kind kind)
 	return kind == PROFILE_LATENCY ? "latency" : "throughput";
 }
 
+const char *what_was_profiled(const struct profile *p)
+{
+	return !p->n_runs ? NULL : p->runs[0].program ? p->runs[0].program : p->runs[0].command;
+}
+
 const char *what_shrinks(const struct analysis_point *point)
 {
 	return point->kind == PROFILE_LATENCY		     ? "mean latency"

@@ -90,7 +90,7 @@ static void put_head(const struct report *r)
 	const struct profile_startup *s = p->n_runs ? &p->runs[0] : NULL;
 
 	html_put(r, "<header>\n<h1>%s</h1>\n<p class=dim>",
-		 s && s->command ? s->command : "A causal profile");
+		 what_was_profiled(p) ? what_was_profiled(p) : "A causal profile");
 	if (s && s->time)
 		(void)fprintf(r->out, "%s UTC &middot; ", text_time(s->time / 1000000000).text);
 	(void)fprintf(r->out, "%zu experiment%s, %s, in %zu run%s", p->n_experiments,
@@ -204,7 +204,7 @@ int report_html(FILE *out, const struct profile *p, const struct analysis *a,
 	struct notes notes = {0};
 	struct report r = report_make(out, p, a, hints, &notes);
 
-	html_begin(&r, p->n_runs && p->runs[0].command ? p->runs[0].command : "causal profile");
+	html_begin(&r, what_was_profiled(p) ? what_was_profiled(p) : "causal profile");
 	put_head(&r);
 	(void)fputs("<main>\n", out);
 	if (report_is_empty(a)) {

@@ -59,8 +59,8 @@ static void print_head(const struct report *r)
 				     text_duration(r->a->elapsed_ns).text);
 
 	paragraph(r, 2, "%s, in %zu run%s", what.text, r->p->n_runs, plural(r->p->n_runs));
-	if (r->p->n_runs == 1 && r->p->runs[0].command) {
-		_cleanup_free_ char *clean = text_clean(r, r->p->runs[0].command),
+	if (r->p->n_runs == 1 && what_was_profiled(r->p)) {
+		_cleanup_free_ char *clean = text_clean(r, what_was_profiled(r->p)),
 				    *command = text_cut(r, clean, (size_t)r->width - 4);
 
 		paragraph(r, 2, "of: %s", r->verbose ? clean : command);

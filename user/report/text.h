@@ -208,6 +208,10 @@ bool report_is_empty(const struct analysis *a);
 void empty_notes(const struct report *r);
 /* A table of where samples were, if there are any. */
 void where_print(const struct report *r);
+/* How long the runs took; NULL: that is not known of several. The caller's. */
+char *run_times_text(const struct report *r);
+/* The command line of the program, or our own where it is not known; NULL: neither is. */
+const char *what_was_profiled(const struct profile *p);
 const char *point_kind_name(enum profile_point_kind kind); /* "throughput", "latency" */
 /* "visit", "interval" or "departure". */
 const char *what_is_counted(const struct analysis_point *point);

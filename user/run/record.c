@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/open_file.h"
 #include "code/map.h"
 #include "experiment/runner.h"
@@ -29,6 +30,8 @@
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
+
+#define MOST_COMMAND 1024 /* bytes that are kept of what another process says */
 
 static char *join_command(char *const *argv)
 {
@@ -58,6 +61,24 @@ static char *copy(const char *s)
 	return s ? xstrdup(s) : NULL;
 }
 
+/* Of attach: what the first process was started with, as it says itself. */
+static char *program_of(const struct run *r)
+{
+	_cleanup_close_ int fd = -1;
+	char text[MOST_COMMAND];
+	ssize_t n;
+
+	if (r->options.kind != RUN_ATTACH)
+		return NULL;
+	fd = process_open_file(r->options.scope.pids[0], "cmdline");
+	n = fd < 0 ? 0 : read(fd, text, sizeof(text));
+	while (n > 0 && !text[n - 1])
+		n--;
+	for (ssize_t i = 0; i < n; i++)
+		text[i] = text[i] ? text[i] : ' ';
+	return n > 0 ? xstrndup(text, (size_t)n) : NULL;
+}
+
 /* Where one executable is what is profiled. */
 static char *build_of(const struct run *r)
 {
@@ -81,6 +102,7 @@ int run_write_startup(struct run *r, struct error *e)
 		.time = clock_realtime_ns(),
 		.version = xstrdup(COZBPF_VERSION),
 		.command = join_command(r->options.command),
+		.program = program_of(r),
 		.build = build_of(r),
 		.kernel = xstrdup(u.release),
 		.host = xstrdup(u.nodename),
