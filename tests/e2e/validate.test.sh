@@ -15,7 +15,7 @@ line=handover.c:$(grep -n '/\* LINE:a \*/' "$SRC/tests/truth/programs/handover.c
 validated() {
 	local seconds=$1
 	shift
-	timeout -k 5 "$limit" "$COZBPF" validate "${switched_off[@]}" --keep-root -q -p progress "$@" -- "$handover" --round 5000 --share-a 60 \
+	timeout -k 5 "$limit" "$COZBPF" validate "${switched_off[@]}" --keep-root -q --report - -p progress "$@" -- "$handover" --round 5000 --share-a 60 \
 		--window 1 --kind futex --seconds "$seconds" >out 2>err
 	status=$?
 }
@@ -65,23 +65,28 @@ slowed() { # NAME HOW OPTION...
 too_dear() {
 	local why='' hot
 	hot=$(line_of hot_line step)
-	timeout -k 5 "$limit" "$COZBPF" validate "${switched_off[@]}" --keep-root -q -p progress -l "$hot" --experiment 100 -- \
+	timeout -k 5 "$limit" "$COZBPF" validate "${switched_off[@]}" --keep-root -q --report report -p progress -l "$hot" --experiment 100 -- \
 		"$programs/hot_line" 3 >out 2>err
 	status=$?
 	[ "$status" -le 2 ] || why+=" status $status;"
-	grep -q '^  slowed at each sample: a probe at each visit takes up to [0-9]* % of the run' out || why+=' no reason for samples;'
-	grep -qE '^  measured +-[0-9]' out || why+=' it was not slowed;'
+	grep -q '^  slowed at each sample: a probe at each visit takes up to [0-9]* % of the run' report || why+=' no reason for samples;'
+	grep -qE '^  measured +-[0-9]' report || why+=' it was not slowed;'
 	[ ! -s err ] || why+=' something on stderr;'
-	verdict 'a probe that is too dear is none' "$why" out err
+	verdict 'a probe that is too dear is none' "$why" report out err
 }
 
 # A line that is never reached: no experiment, nothing to tell.
 never_reached() {
 	local why='' unused
 	unused=handover.c:$(grep -n 'how->open(&items);' "$SRC/tests/truth/programs/handover.c" | cut -d : -f 1)
-	validated 2 -l "$unused" --experiment 100
+	# Without --report as `run` has it: standard output is the program's.
+	timeout -k 5 "$limit" "$COZBPF" validate "${switched_off[@]}" --keep-root -q -p progress -l "$unused" --experiment 100 -- "$handover" --round 5000 \
+		--window 1 --kind futex --seconds 2 >out 2>err
+	status=$?
 	[ "$status" -eq 2 ] || why+=" status $status, not 2;"
-	grep -q '^cannot be compared: no sample fell into the line' out || why+=' no reason;'
+	grep -q '^cannot be compared: no sample fell into the line' err || why+=' no reason;'
+	! grep -q 'Validation' out || why+=' the report is on standard output;'
+	[ "$(awk 'length > 100' err | wc -l)" -eq 0 ] || why+=' lines of more than 100 columns;'
 	verdict 'nothing is made up for a line that does not run' "$why" out err
 }
 

@@ -419,7 +419,7 @@ validate() { # HOW OPTION...
 	local how=$1 status line
 	shift
 	line=handover.c:$(line_in_handover a)
-	timeout -k 5 "$limit" "$COZBPF" validate --keep-root -q --color never -p progress -l "$line" "$@" -- "$BUILD/tests/truth/handover" --round 5000 \
+	timeout -k 5 "$limit" "$COZBPF" validate --keep-root -q --report - --color never -p progress -l "$line" "$@" -- "$BUILD/tests/truth/handover" --round 5000 \
 		--share-a 60 --window 1 --kind futex --seconds 6 >out 2>err
 	status=$?
 	[ "$status" -le 2 ] || why+=" status $status;"

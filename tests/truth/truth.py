@@ -412,13 +412,14 @@ class Runner:
         self.seed += 1
         seconds = self.options.seconds
         command = [
-            self.options.cozbpf, "validate", "--keep-root", "-q", "-p", "progress", "-l", place_of(case),
+            self.options.cozbpf, "validate", "--keep-root", "-q", "--report", "-", "-p", "progress", "-l", place_of(case),
             "--cool-off", str(case.cool_off_ms), "--seed", str(self.seed), *PAYERS[pay],
         ]  # fmt: skip
         if self.options.slow_by:
             command += ["--slow-by", self.options.slow_by]
         with self.load(case):
             out = self.execute([*command, "--", *self.command(case, seconds)], seconds + 60, (0, 1, 2))
+        out = re.sub(r"\n {4,}", " ", out)  # lines that go on
         table = {row: re.findall(r"(-?[\d.]+) \+- +([\d.]+)", rest) for row, rest in re.findall(r"^  (\w+)  (.*)$", out, re.MULTILINE)}
         verdict = out.strip().splitlines()[-1]
         slowed = {s: case.truth(-s) for s in (25, 50)}

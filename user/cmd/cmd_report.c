@@ -118,8 +118,14 @@ struct told {
 	const struct profile *p;
 	const struct analysis *a;
 	const struct report_hints *h;
-	int fd; /* that may be a terminal; -1: a file */
 };
+
+int report_choice_fd(const struct report_choice *c)
+{
+	if (c->file && strcmp(c->file, "-") != 0)
+		return -1;
+	return c->on_stderr && !c->file ? STDERR_FILENO : STDOUT_FILENO;
+}
 
 static int write_html(FILE *out, void *arg)
 {
@@ -132,9 +138,10 @@ static int write_form(FILE *out, void *arg)
 {
 	const struct told *t = arg;
 	const struct report_choice *c = t->c;
+	int fd = report_choice_fd(c);
 	struct report_options o = {
-		.color = color_wanted(c->color, t->fd),
-		.width = c->width ? (int)c->width : terminal_width(t->fd),
+		.color = color_wanted(c->color, fd),
+		.width = c->width ? (int)c->width : terminal_width(fd),
 		.top = c->top,
 		.inlined = c->inlined,
 		.verbose = c->verbose,
@@ -158,15 +165,13 @@ static int write_form(FILE *out, void *arg)
 }
 
 /* By a stream of its own, since that of standard error has no buffer. */
-static int print_form(struct told *t, struct error *e)
+static int print_to(int fd, int (*fill)(FILE *out, void *arg), void *arg, struct error *e)
 {
-	int fd = t->c->on_stderr && !t->c->file ? STDERR_FILENO : STDOUT_FILENO,
-	    copy = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), r;
+	int copy = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), r;
 	FILE *out = copy < 0 ? NULL : fdopen(copy, "w");
 
-	t->fd = fd;
 	if (out) {
-		r = write_form(out, t);
+		r = fill(out, arg);
 		errno = EIO; /* of what was not written before */
 		if (r == 0 && (fflush(out) || ferror(out)))
 			r = -errno;
@@ -181,12 +186,21 @@ static int print_form(struct told *t, struct error *e)
 		     : 0;
 }
 
+int report_choice_write(const struct report_choice *c, int (*fill)(FILE *out, void *arg), void *arg,
+			struct error *e)
+{
+	struct replace_file text = text_file(c);
+
+	return text.path ? replace_file(&text, fill, arg, e)
+			 : print_to(report_choice_fd(c), fill, arg, e);
+}
+
 int report_choice_print(const struct report_choice *c, const struct profile *p,
 			const struct analysis *a, const struct report_hints *h, struct error *e)
 {
-	struct told t = {c, p, a, h, -1};
-	struct replace_file html = html_file(c), text = text_file(c);
-	int r = text.path ? replace_file(&text, write_form, &t, e) : print_form(&t, e);
+	struct told t = {c, p, a, h};
+	struct replace_file html = html_file(c);
+	int r = report_choice_write(c, write_form, &t, e);
 
 	return r == 0 && c->html ? replace_file(&html, write_html, &t, e) : r;
 }

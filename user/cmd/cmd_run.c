@@ -208,15 +208,13 @@ int run_open_session(struct run *r, struct error *e)
 		return err;
 	code_map_set_kernel(r->code, r->kernel);
 	session_points(r->session)->page = r->page;
-	if (r->purpose->no_file)
-		return 0;
 	if (r->options.no_report && (r->options.report.html || r->options.report.file))
 		return fail(e, EINVAL, "--no-report and --%s: choose one",
 			    r->options.report.html ? "html" : "report");
 	r->options.report.uid = uid;
 	r->options.report.gid = gid;
 	err = report_choice_check(&r->options.report, e);
-	if (err < 0)
+	if (err < 0 || r->purpose->no_file)
 		return err;
 	return profile_writer_open(r->options.output, r->options.format, uid, gid, &r->writer, e);
 }

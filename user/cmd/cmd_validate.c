@@ -65,69 +65,97 @@ static int sink(void *arg, const struct profile_experiment *x, const struct prof
 	return 0;
 }
 
-static void print_figures(const struct validation *v)
+#define DEFAULT_WIDTH 100
+#define INDENT 4 /* of lines that go on */
+
+struct told {
+	const struct run *run;
+	const struct validation *v;
+	size_t width;
+};
+
+static void put(FILE *out, const struct told *t, const char *before, char *text)
+{
+	size_t column = strlen(before);
+
+	(void)fputs(before, out);
+	utf8_make_printable(text, utf8_locale());
+	utf8_wrap(out, text, t->width, column, INDENT);
+	(void)fputc('\n', out);
+}
+
+static void print_figures(FILE *out, const struct validation *v)
 {
 	static const char *const titles[] = {"measured", "predicted", "gap"};
 
+	(void)fprintf(out, "  %-10s", "slowed by");
+	for (size_t i = 0; i < v->n_levels; i++)
+		(void)fprintf(out, "  %16.0f %%", 100 * v->levels[i].slowed);
+	(void)fputc('\n', out);
 	for (size_t row = 0; row < sizeof(titles) / sizeof(titles[0]); row++) {
-		(void)printf("  %-10s", titles[row]);
+		(void)fprintf(out, "  %-10s", titles[row]);
 		for (size_t i = 0; i < v->n_levels; i++) {
 			const struct validation_level *l = &v->levels[i];
 			const double values[] = {l->measured, l->predicted, l->gap};
 			const double halves[] = {l->measured_half, l->predicted_half, l->gap_half};
 
 			if (isnan(values[row]) || isnan(halves[row]))
-				(void)printf("  %18s", "-");
+				(void)fprintf(out, "  %18s", "-");
 			else
-				(void)printf("  %9.1f +- %5.1f", 100 * values[row],
-					     100 * halves[row]);
+				(void)fprintf(out, "  %9.1f +- %5.1f", 100 * values[row],
+					      100 * halves[row]);
 		}
-		(void)putchar('\n');
+		(void)fputc('\n', out);
 	}
 }
 
-static void print(const struct run *r, const struct validation *v)
+/* The caller's. */
+static char *outcome_text(const struct validation *v)
 {
 	double largest = 0;
-	_cleanup_free_ char *line = xstrdup(r->options.fixed_line);
 
-	utf8_make_printable(line, utf8_locale());
 	for (size_t i = 0; i < v->n_levels; i++)
 		largest = fmax(largest, fabs(v->levels[i].gap));
-	(void)printf("Validation of %s, %zu experiment%s: effect on the time per visit in points, "
-		     "below 0 it takes longer; 95 %% intervals\n",
-		     line, v->experiments, v->experiments == 1 ? "" : "s");
-	(void)printf("  %-10s", "slowed by");
-	for (size_t i = 0; i < v->n_levels; i++)
-		(void)printf("  %16.0f %%", 100 * v->levels[i].slowed);
-	(void)putchar('\n');
-	print_figures(v);
-	run_slowing_print(r);
 	switch (v->outcome) {
 	case VALIDATION_AGREES:
-		(void)printf("agrees within %.1f points: %s\n", 100 * largest, v->why);
-		break;
+		return xasprintf("agrees within %.1f points: %s", 100 * largest, v->why);
 	case VALIDATION_GAP:
-		(void)printf("GAP of %.1f points: %s\n", 100 * largest, v->why);
-		break;
+		return xasprintf("GAP of %.1f points: %s", 100 * largest, v->why);
 	case VALIDATION_UNDECIDED:
-		(void)printf("undecided: %s", v->why);
-		if (v->missing_s > 0)
-			(void)printf(", needs about %.0f s more", ceil(v->missing_s));
-		(void)putchar('\n');
-		break;
-	case VALIDATION_NOT_COMPARABLE:
-		(void)printf("cannot be compared: %s\n", v->why);
-		break;
+		return v->missing_s > 0 ? xasprintf("undecided: %s, needs about %.0f s more",
+						    v->why, ceil(v->missing_s))
+					: xasprintf("undecided: %s", v->why);
+	default:
+		return xasprintf("cannot be compared: %s", v->why);
 	}
-	(void)fflush(stdout);
+}
+
+static int print(FILE *out, void *arg)
+{
+	const struct told *t = arg;
+	const struct validation *v = t->v;
+	_cleanup_free_ char *slowed = run_slowing_text(t->run), *outcome = outcome_text(v);
+	_cleanup_free_ char *head = xasprintf(
+		"Validation of %s, %zu experiment%s: effect on the time per visit in "
+		"points, below 0 it takes longer; 95 %% intervals",
+		t->run->options.fixed_line, v->experiments, v->experiments == 1 ? "" : "s");
+
+	put(out, t, "", head);
+	print_figures(out, v);
+	put(out, t, "  ", slowed);
+	put(out, t, "", outcome);
+	return 0;
 }
 
 static int report(struct run *r)
 {
 	struct validation v = validation_make(&r->profile, r->options.seed);
+	int width = terminal_width(report_choice_fd(&r->options.report));
+	struct told t = {r, &v, width > 0 ? (size_t)width : DEFAULT_WIDTH};
+	struct error e = {0};
 
-	print(r, &v);
+	if (report_choice_write(&r->options.report, print, &t, &e) < 0)
+		return log_error("validate: %s", e.text);
 	return v.outcome == VALIDATION_AGREES ? 0 : v.outcome == VALIDATION_GAP ? 1 : 2;
 }
 

@@ -562,7 +562,7 @@ const struct option_row run_option_rows[] = {
 	{"report", 0, "FILE",
 	 "print the report into FILE, or to standard output: - (run:\nstandard error, since the "
 	 "program has standard output)",
-	 option_set_word, offsetof(struct run_options, report.file), .not_for = NOT_VALIDATE},
+	 option_set_word, offsetof(struct run_options, report.file)},
 	{.include = option_report,
 	 .offset = offsetof(struct run_options, report),
 	 .not_for = NOT_VALIDATE},

@@ -144,6 +144,11 @@ int report_choice_check(const struct report_choice *c, struct error *e);
  * Negative errno with @e set. (cmd_report.c) */
 int report_choice_print(const struct report_choice *c, const struct profile *p,
 			const struct analysis *a, const struct report_hints *h, struct error *e);
+/* Where its text goes: a descriptor that may be a terminal; -1: into a file. (cmd_report.c) */
+int report_choice_fd(const struct report_choice *c);
+/* Has @fill write that text. Negative errno with @e set. (cmd_report.c) */
+int report_choice_write(const struct report_choice *c, int (*fill)(FILE *out, void *arg), void *arg,
+			struct error *e);
 /* Should text on @fd be coloured? NO_COLOR and TERM=dumb count for COLOR_AUTO. */
 bool color_wanted(enum color_when when, int fd);
 /* Columns of the terminal on @fd; 0 if it is none. */

@@ -348,8 +348,8 @@ size_t run_proposals(const struct run *r, const struct candidate **ret);
 /* slowing.c: may experiments begin? Else *ret_next is lowered to when to ask again. Only of runs
  * that slow the line. */
 bool run_slowing_step(struct run *r, uint64_t now, uint64_t *ret_next);
-/* Says by what the line was slowed, on stdout. Before the session is closed. */
-void run_slowing_print(const struct run *r);
+/* By what the line was slowed. Before the session is closed. The caller's. */
+char *run_slowing_text(const struct run *r);
 
 /* record.c: the run's records go to the file and are kept for the report. The first one says which
  * point was chosen: it is written when that is decided (run_begin_profile). */

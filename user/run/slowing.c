@@ -151,7 +151,7 @@ bool run_slowing_step(struct run *r, uint64_t now, uint64_t *ret_next)
 	return false;
 }
 
-void run_slowing_print(const struct run *r)
+char *run_slowing_text(const struct run *r)
 {
 	uint64_t elapsed_ns = r->slowing.took_ns;
 	struct slowing_seen x;
@@ -159,12 +159,12 @@ void run_slowing_print(const struct run *r)
 	for (size_t i = 0; i < r->profile.n_experiments; i++)
 		elapsed_ns += r->profile.experiments[i].x.elapsed;
 	if (r->slowing.by_probe && look_at(r, elapsed_ns, &x) == 0 && x.visits)
-		(void)printf("  slowed at each visit, %.3g ms on average, by a probe that took "
-			     "%s%.2g %% of the run\n",
-			     (double)x.line_ns / (double)x.visits / (double)NSEC_PER_MSEC,
-			     slowing_cost(&x) > SLOWING_COST_BOUND ? "too much: up to " : "up to ",
-			     100 * slowing_cost(&x));
-	else
-		(void)printf("  slowed at each sample%s%s\n", r->slowing.why[0] ? ": " : "",
-			     r->slowing.why);
+		return xasprintf("slowed at each visit, %.3g ms on average, by a probe that took "
+				 "%s%.2g %% of the run",
+				 (double)x.line_ns / (double)x.visits / (double)NSEC_PER_MSEC,
+				 slowing_cost(&x) > SLOWING_COST_BOUND ? "too much: up to "
+								       : "up to ",
+				 100 * slowing_cost(&x));
+	return xasprintf("slowed at each sample%s%s", r->slowing.why[0] ? ": " : "",
+			 r->slowing.why);
 }
