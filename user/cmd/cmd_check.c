@@ -92,6 +92,13 @@ static void print_wrapped(const struct look *look, size_t column, size_t indent,
 	(void)putchar('\n');
 }
 
+/* Frees @text. */
+static void say(const struct look *look, char *text)
+{
+	print_wrapped(look, 0, 2, text);
+	free(text);
+}
+
 static void print_row(const struct look *look, const struct feature *f)
 {
 	_cleanup_free_ char *detail =
@@ -256,9 +263,13 @@ static void add_decoder_row(struct feature **features, size_t *n)
 }
 
 /* The answer in a sentence, and if one thing gives all that lacks, that; its exit status. */
-static int conclude(const struct feature *features, size_t n, const struct feature *blocker)
+static int conclude(const struct look *look, const struct feature *features, size_t n,
+		    const struct feature *blocker)
 {
 	bool one_reason = true;
+	char *text = NULL;
+	size_t size;
+	FILE *f;
 
 	if (!blocker) {
 		(void)puts("A run is possible.");
@@ -268,16 +279,19 @@ static int conclude(const struct feature *features, size_t n, const struct featu
 		if (features[i].required && features[i].state != FEATURE_OK)
 			one_reason = one_reason && is_blocked_too(&features[i], blocker);
 	if (one_reason) {
-		(void)printf("A run is not possible: %s.\n%s\n", why_of(blocker), blocker->remedy);
+		say(look, xasprintf("A run is not possible: %s.", why_of(blocker)));
+		say(look, xstrdup(blocker->remedy));
 		return EXIT_OURS;
 	}
+	f = xopen_memstream(&text, &size);
 	for (size_t i = 0; i < n; i++)
 		if (features[i].required && features[i].state != FEATURE_OK)
-			(void)printf("%s%s",
-				     &features[i] == blocker ? "A run is not possible without: "
-							     : ", ",
-				     features[i].name);
-	(void)puts("");
+			(void)fprintf(f, "%s%s",
+				      &features[i] == blocker ? "A run is not possible without: "
+							      : ", ",
+				      features[i].name);
+	xclose_memstream(f);
+	say(look, text);
 	return EXIT_OURS;
 }
 
@@ -325,16 +339,16 @@ int cmd_check(int argc, char **argv)
 	blocker = find_blocker(features, n);
 	shown = print_table(&look, features, n, options.verbose ? NULL : blocker);
 	if (shown < n)
-		(void)printf("%zu feature%s refused for one reason, which follows; --verbose "
-			     "lists them.\n",
-			     n - shown, n - shown == 1 ? " is" : "s are");
+		say(&look, xasprintf("%zu feature%s refused for one reason, which follows; "
+				     "--verbose lists them.",
+				     n - shown, n - shown == 1 ? " is" : "s are"));
 	if (path) {
 		(void)fail(&e, 0, "%s%s%s", path, interpreter ? ", a script run by " : "",
 			   interpreter ? interpreter : "");
 		(void)printf("\n%s\n", printable(e.text));
 		(void)print_table(&look, program, PROGRAM_ROWS, NULL);
 	}
-	r = conclude(features, n, blocker);
+	r = conclude(&look, features, n, blocker);
 	if (fflush(stdout) != 0)
 		return log_error("check: standard output: %s", strerror(errno));
 	return r;

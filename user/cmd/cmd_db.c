@@ -133,9 +133,10 @@ static int info(struct db_command *c)
 				     (unsigned long long)s.numbers[2]);
 	}
 	if (r == 0)
-		(void)printf("%zu epoch%s, %llu KiB. found: samples whose entry in the kernel's "
-			     "table was there already\n",
-			     epochs, epochs == 1 ? "" : "s", (unsigned long long)bytes >> 10);
+		cmd_say(xasprintf(
+			"%zu epoch%s, %llu KiB. found: samples whose entry in the kernel's "
+			"table was there already",
+			epochs, epochs == 1 ? "" : "s", (unsigned long long)bytes >> 10));
 	database_close(d);
 	return r;
 }
@@ -231,8 +232,8 @@ static int compact(struct db_command *c)
 		r = database_compact(d, now > c->older_s ? now - c->older_s : 0, &days, c->e);
 	database_close(d);
 	if (r == 0)
-		(void)printf("%zu day%s made one epoch each\n", days,
-			     days == 1 ? " was" : "s were");
+		cmd_say(xasprintf("%zu day%s made one epoch each", days,
+				  days == 1 ? " was" : "s were"));
 	return r;
 }
 

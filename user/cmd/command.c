@@ -3,9 +3,15 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/utf8.h"
+#include "options/run_options.h"
 #include "report/report.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define DEFAULT_WIDTH 100
 
 int cmd_parse(const struct cmd_help *h, void *target, const bool *help, int argc, char **argv,
 	      int *ret_first)
@@ -20,6 +26,15 @@ int cmd_parse(const struct cmd_help *h, void *target, const bool *help, int argc
 	options_help(stdout, h->rows);
 	(void)puts(h->example);
 	return 0;
+}
+
+void cmd_say(char *text)
+{
+	int width = terminal_width(STDOUT_FILENO);
+
+	utf8_wrap(stdout, text, width > 0 ? (size_t)width : DEFAULT_WIDTH, 0, 2);
+	(void)putchar('\n');
+	free(text);
 }
 
 struct replace_file cmd_file(const char *path, bool is_private)

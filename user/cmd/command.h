@@ -18,6 +18,10 @@ struct cmd_help {
 int cmd_parse(const struct cmd_help *h, void *target, const bool *help, int argc, char **argv,
 	      int *ret_first);
 
+/* Prints a line on standard output, which goes on in others where the terminal has no room for it.
+ * Frees @text. */
+void cmd_say(char *text);
+
 /* A new file of the user that runs the command, which replaces none. */
 struct replace_file cmd_file(const char *path, bool is_private);
 /* Likewise, a report as HTML, which replaces others. */
