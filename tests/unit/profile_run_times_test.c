@@ -171,6 +171,12 @@ static void reports_have_them(void **state)
 	assert_int_equal((int64_t)(json_object_get_double(mean) / MSEC), 115);
 	json_object_put(root);
 	free(text);
+	f = open_memstream(&text, &size);
+	assert_non_null(f);
+	assert_int_equal(report_html(f, &p, &a, &h), 0);
+	assert_int_equal(fclose(f), 0);
+	says(text, "<br>Run time: 115.3 ms");
+	free(text);
 	analysis_free(&a);
 	profile_free(&p);
 }

@@ -491,6 +491,21 @@ static void print_fidelity(const struct report *r)
 	paragraph(r, 2, "Fidelity: %s%s.%s", words, noise.text, more);
 }
 
+char *run_times_text(const struct report *r)
+{
+	const struct analysis_run_times *t = &r->a->run_times;
+	const char *around = r->utf8 ? "\u00b1" : "+-";
+
+	if (t->n < 2)
+		return NULL;
+	return xasprintf(
+		"Run time: %s %s %s (mean %s %s of %zu runs%s), %s to %s; user %s, system %s.",
+		text_duration(t->mean_ns).text, around, text_duration(t->deviation_ns).text, around,
+		r->utf8 ? "\u03c3" : "sigma", t->n, r->a->growth_ns > 0 ? ", without pauses" : "",
+		text_duration(t->least_ns).text, text_duration(t->most_ns).text,
+		text_duration(t->user_ns).text, text_duration(t->system_ns).text);
+}
+
 /* The rules and the remedies are hyperfine's. */
 static void note_run_times(const struct report *r)
 {

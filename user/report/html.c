@@ -86,6 +86,7 @@ void html_end(const struct report *r)
 /* What was profiled, when, for how long, and where. */
 static void put_head(const struct report *r)
 {
+	_cleanup_free_ char *times = run_times_text(r);
 	const struct profile *p = r->p;
 	const struct profile_startup *s = p->n_runs ? &p->runs[0] : NULL;
 
@@ -107,6 +108,8 @@ static void put_head(const struct report *r)
 
 		html_put(r, "<br>Files are under <code>%s</code>", directory);
 	}
+	if (times)
+		html_put(r, "<br>%s", times);
 	(void)fputs("\n</header>\n", r->out);
 }
 

@@ -34,23 +34,9 @@ static struct report make_report(FILE *out, const struct profile *p, const struc
 	return r;
 }
 
-static void print_run_times(const struct report *r)
-{
-	const struct analysis_run_times *t = &r->a->run_times;
-
-	if (t->n < 2)
-		return;
-	paragraph(r, 2,
-		  "Run time: %s %s %s (mean %s %s of %zu runs%s), %s to %s; user %s, system %s.",
-		  text_duration(t->mean_ns).text, r->utf8 ? "\u00b1" : "+-",
-		  text_duration(t->deviation_ns).text, r->utf8 ? "\u00b1" : "+-",
-		  r->utf8 ? "\u03c3" : "sigma", t->n, r->a->growth_ns > 0 ? ", without pauses" : "",
-		  text_duration(t->least_ns).text, text_duration(t->most_ns).text,
-		  text_duration(t->user_ns).text, text_duration(t->system_ns).text);
-}
-
 static void print_head(const struct report *r)
 {
+	_cleanup_free_ char *times = run_times_text(r);
 	struct words what =
 		r->p->n_slopes && !r->p->n_experiments
 			? text_words("Slopes of %s", text_duration((double)r->p->runtime_ns).text)
@@ -70,7 +56,8 @@ static void print_head(const struct report *r)
 
 		paragraph(r, 2, "Files are under %s", directory);
 	}
-	print_run_times(r);
+	if (times)
+		paragraph(r, 2, "%s", times);
 }
 
 /* What is to be known before the numbers are believed stands beside what they say. @run: notes on
