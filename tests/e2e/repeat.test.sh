@@ -58,6 +58,15 @@ why=
 times
 verdict 'how long runs took' "$why" err
 
+# Slopes that are known end it: at least twelve windows.
+why=
+rm -f -- "$profile"
+timeout -k 5 "$limit" "$COZBPF" run "${switched_off[@]}" --keep-root --status none --no-report -o "$profile" --repeat auto --until-ci 30 -d 40 -- "$programs/ends" 60 60 \
+	>out 2>err || why+=" status $?;"
+grep -q 'stopped: the top lines are known to +-30 points' err || why+=' it does not say why it stopped;'
+holds '12 <= len(slopes) <= 30' || why+=" $(ask 'len(slopes)') windows;"
+verdict 'enough is known of whole runs' "$why" err
+
 # Runs that are not measured, and what comes before each of all.
 why=
 profiled --repeat 2 --warmup 3 --prepare 'echo secret; echo x >>prepared; cat' -- sh -c 'echo run; cat prepared' || why+=" status $?;"

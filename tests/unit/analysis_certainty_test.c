@@ -58,6 +58,33 @@ static void names_are_kept(void **state)
 	assert_string_equal(c.top[0].selected + CERTAINTY_NAME - 7, "xa.c:1");
 }
 
+/* Of a point that has slopes alone these count: 4 % of a slope of 0.5 is the method's own, which no
+ * more time takes away. */
+static void slopes_are_certain(void **state)
+{
+	struct analysis_line l = line("a.c:1", 0.5, NAN, NAN);
+	struct certainty c;
+
+	(void)state;
+	l.experiments = 0;
+	l.slope = (struct analysis_change){0.5, 0.4, 0.6};
+	c = ask(&l, 1, 0.05);
+	assert_false(c.reached);
+	assert_true(c.missing_s > 20 && c.missing_s < 60);
+	l.slope = analysis_around(0.5, 0.05);
+	c = ask(&l, 1, 0.05);
+	assert_true(c.reached && !c.at_floor);
+	l.slope = analysis_around(0.5, 0.023);
+	c = ask(&l, 1, 0.01);
+	assert_true(c.reached && c.at_floor);
+	/* One window has no interval. */
+	l.slope = (struct analysis_change){0.5, NAN, NAN};
+	assert_false(ask(&l, 1, 0.05).reached);
+	/* A line that nobody is in need not be known. */
+	l.share = 0.01;
+	assert_false(ask(&l, 1, 0.05).reached);
+}
+
 /* Of a latency point that no experiment was made for. */
 static void slow_intervals_are_shown(void **state)
 {
@@ -205,6 +232,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(names_are_kept),
 		cmocka_unit_test(slow_intervals_are_shown),
+		cmocka_unit_test(slopes_are_certain),
 		cmocka_unit_test(the_widest_of_the_top_counts),
 		cmocka_unit_test(the_unknown_keeps_it_going),
 		cmocka_unit_test(the_method_has_a_floor),

@@ -2,6 +2,7 @@
 #include "analysis/certainty.h"
 
 #include "analysis/fidelity.h"
+#include "analysis/slopes.h"
 
 #include <math.h>
 #include <string.h>
@@ -12,26 +13,19 @@
 /* An interval of few experiments is itself not much more than a guess. */
 #define MIN_EXPERIMENTS 12
 
-static bool is_asked(const struct analysis_line *l)
+static bool is_asked(const struct analysis_point *point, const struct analysis_line *l)
 {
-	return l->experiments && (isnan(l->share) || l->share >= CERTAINTY_SHARE);
+	bool known = analysis_slopes_only(point) ? isfinite(l->slope.effect) : l->experiments > 0;
+
+	return known && (isnan(l->share) || l->share >= CERTAINTY_SHARE);
 }
 
-/* How many times as long as so far the run must be for this line; 1: it may end. */
-static double factor_of(const struct analysis_line *l, double half, bool *ret_floor)
+/* By how much longer the run must be than so far for an interval that is +-@now wide, of which the
+ * method's own error is @own, to be +-@half wide; 1: not at all. */
+static double longer(double now, double own, double half, bool *ret_floor)
 {
-	double effect = l->curve.at[AT_50].effect, low = l->curve.at[AT_50].low,
-	       high = l->curve.at[AT_50].high;
-	struct analysis_allowance method = l->allow;
-	double own, now = fmax(effect - low, high - effect), noise, target;
+	double noise, target;
 
-	/* More time takes away what is not known of the factor by which the effect was multiplied.
-	 */
-	method.presence.error = 0;
-	own = fidelity_allowance(method, effect);
-	*ret_floor = false;
-	if (isnan(now) || l->experiments < MIN_EXPERIMENTS)
-		return NAN;
 	if (now <= half)
 		return 1;
 	noise = sqrt(fmax(now * now - own * own, 0));
@@ -41,6 +35,28 @@ static double factor_of(const struct analysis_line *l, double half, bool *ret_fl
 		*ret_floor = noise <= target;
 	}
 	return noise <= target ? 1 : noise * noise / (target * target);
+}
+
+/* How many times as long as so far the run must be for this line; 1: it may end. */
+static double factor_of(const struct analysis_line *l, bool slopes, double half, bool *ret_floor)
+{
+	double effect = l->curve.at[AT_50].effect, low = l->curve.at[AT_50].low,
+	       high = l->curve.at[AT_50].high;
+	struct analysis_allowance method = l->allow;
+	double now = fmax(effect - low, high - effect);
+
+	*ret_floor = false;
+	if (slopes && isnan(l->slope.low))
+		return NAN;
+	if (slopes)
+		return longer(l->slope.effect - l->slope.low, slopes_method_error(l->slope.effect),
+			      half, ret_floor);
+	/* More time takes away what is not known of the factor by which the effect was multiplied.
+	 */
+	method.presence.error = 0;
+	if (isnan(now) || l->experiments < MIN_EXPERIMENTS)
+		return NAN;
+	return longer(now, fidelity_allowance(method, effect), half, ret_floor);
 }
 
 /* The names go with the analysis. */
@@ -90,9 +106,9 @@ struct certainty certainty_of(const struct analysis *a, double half, double elap
 			bool at_floor;
 			double factor;
 
-			if (!a->points[i].visits || !is_asked(l))
+			if (!a->points[i].visits || !is_asked(&a->points[i], l))
 				continue;
-			factor = factor_of(l, half, &at_floor);
+			factor = factor_of(l, analysis_slopes_only(&a->points[i]), half, &at_floor);
 			if (isnan(factor))
 				return c;
 			c.at_floor |= at_floor;

@@ -33,7 +33,9 @@ struct certainty {
 	size_t n_top;
 };
 
-/* Are the intervals of the top lines' effects at 50 % no wider than +-@half (0.02: two points)?
- * @elapsed_s: how long the experiments took so far. Noise shrinks with the root of the time. A line
- * without an interval keeps the run going. @half of 0 asks for the best line only. */
+/* Are the intervals of the top lines' effects at 50 % no wider than +-@half (0.02: two points)? Of
+ * a point that has slopes alone, those of the slopes: the caller sees to it that there are some
+ * windows, of few of which an interval is a guess. @elapsed_s: how long the run took so far. Noise
+ * shrinks with the root of the time. A line without an interval keeps the run going. @half of 0
+ * asks for the best line only. */
 struct certainty certainty_of(const struct analysis *a, double half, double elapsed_s);

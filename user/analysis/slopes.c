@@ -107,6 +107,11 @@ static double unit_of(const struct profile_slopes *s)
 	return s->class || !s->length ? 1 : (double)s->length;
 }
 
+double slopes_method_error(double slope)
+{
+	return hypot(METHOD_POINTS, METHOD_SHARE * slope);
+}
+
 /* Of one location: one part for each window. Those of @class count. */
 static struct analysis_change slope_of(const struct profile *p, const struct part *parts, size_t n,
 				       const char *class)
@@ -138,7 +143,7 @@ static struct analysis_change slope_of(const struct profile *p, const struct par
 		return analysis_around(sum / length, NAN);
 	half = stats_t_quantile(windows - 1) * sqrt(windows / (windows - 1) * squares) / length;
 	if (!class)
-		half = hypot(half, hypot(METHOD_POINTS, METHOD_SHARE * sum / length));
+		half = hypot(half, slopes_method_error(sum / length));
 	return analysis_around(sum / length, half);
 }
 

@@ -7,6 +7,9 @@
 /* Gives the lines of @a their slopes, and adds points and lines that only have those. */
 void slopes_add(const struct profile *p, struct analysis *a);
 
+/* By how much a slope may be off where chance is not: a half-width that no more windows make less.
+ */
+double slopes_method_error(double slope);
 /* The first point that has slopes, as profile_slopes.point of @p; NULL: none has. */
 const char *slopes_point(const struct profile *p);
 /* What a little of all places of each of @n rows together is worth at @point, each place by the

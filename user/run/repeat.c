@@ -2,7 +2,6 @@
 
 #include "run/run.h"
 
-#include "analysis/analysis.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -142,16 +141,12 @@ void repeat_next(struct repeat *x, struct run_options *o)
 static void look(struct repeat *x, struct run *r)
 {
 	struct runner_status status;
-	struct analysis a;
 
 	runner_get_status(r->runner, &status);
 	x->visits_per_s = status.visits_per_s;
 	if (r->options.until_ci <= 0 && r->options.quiet)
 		return;
-	analyse(&x->all, x->first_seed, &a);
-	x->certainty = certainty_of(&a, r->options.until_ci, a.elapsed_ns / (double)NSEC_PER_SEC);
-	analysis_free(&a);
-	r->certainty = x->certainty;
+	r->certainty = x->certainty = run_certainty_of(&x->all, x->first_seed, r->options.until_ci);
 	if (r->options.until_ci > 0 && x->certainty.reached)
 		run_say_certain(r);
 }

@@ -314,6 +314,8 @@ bool run_stop_if(struct run *r, uint64_t now);
 
 /* Is there reason to look at what is known so far? Not while an experiment is under way. */
 bool run_certainty_due(const struct run *r, uint64_t now);
+/* Of what @p knows so far, as certainty_of. */
+struct certainty run_certainty_of(const struct profile *p, uint64_t seed, double half);
 /* Sets @r->certainty. */
 void run_certainty_look(struct run *r, uint64_t now);
 /* One line: --until-ci has what it wants. */

@@ -26,6 +26,7 @@
 /* The next look takes this many new experiments, or windows' slopes, and a tenth of all. */
 #define LOOK_EVERY 4
 /* What looking costs, of the time: it may not disturb the program. */
+#define LEAST_WINDOWS 12 /* of slopes, of which an interval is no guess */
 #define LOOK_SHARE 50
 /* Warnings come when there is something to judge by. */
 #define WARN_FROM_NS (5 * NSEC_PER_SEC)
@@ -67,15 +68,25 @@ bool run_certainty_due(const struct run *r, uint64_t now)
 	return n >= r->looked_at + LOOK_EVERY + r->looked_at / 10 && now >= r->look_ns;
 }
 
-void run_certainty_look(struct run *r, uint64_t now)
+struct certainty run_certainty_of(const struct profile *p, uint64_t seed, double half)
 {
+	struct certainty c;
 	struct analysis a;
 
+	analyse(p, seed, &a);
+	c = certainty_of(&a, half,
+			 (p->n_experiments ? a.elapsed_ns : (double)p->runtime_ns) /
+				 (double)NSEC_PER_SEC);
+	c.reached &= p->n_experiments || p->n_slopes >= LEAST_WINDOWS;
+	analysis_free(&a);
+	return c;
+}
+
+void run_certainty_look(struct run *r, uint64_t now)
+{
 	r->looked_at = r->profile.n_experiments + r->profile.n_slopes;
 	run_take_samples(r);
-	analyse(&r->profile, r->options.seed, &a);
-	r->certainty = certainty_of(&a, r->options.until_ci, a.elapsed_ns / (double)NSEC_PER_SEC);
-	analysis_free(&a);
+	r->certainty = run_certainty_of(&r->profile, r->options.seed, r->options.until_ci);
 	r->look_ns = now + LOOK_SHARE * (clock_monotonic_ns() - now);
 }
 
