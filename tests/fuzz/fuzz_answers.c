@@ -11,6 +11,7 @@
 #include "base/message.h"
 #include "dwarf/lines_private.h"
 #include "elf/object_private.h"
+#include "elf/perf_map.h"
 #include "elf/symbols_private.h"
 
 #include "elf_seeds.h"
@@ -25,7 +26,7 @@
 #define MAX_ROWS 1000
 #define ROOM 4096
 
-enum what { SYMBOLS, FRAMES, LINES, N_WHATS };
+enum what { SYMBOLS, FRAMES, LINES, MAPS, N_WHATS };
 
 static unsigned char seed[ELF_SEED_ROOM];
 static size_t seed_size;
@@ -195,6 +196,26 @@ static void make_lines(struct bytes *out, struct rng *r)
 		make_rows(out, r, "", 0);
 }
 
+static void make_map(struct bytes *out, struct rng *r)
+{
+	static const char names[] = "f /a.js:1:2\0g\0h";
+	static const uint32_t at[] = {0, 12, 14};
+	struct perf_map_entry all[16];
+	size_t n = rng_below(r, 16);
+	struct wire_perf_map head = {.status = (int32_t)about(r, 0),
+				     .n = about(r, n),
+				     .names_size = about(r, sizeof(names))};
+
+	for (size_t i = 0; i < n; i++)
+		all[i] = (struct perf_map_entry){.lo = about(r, CODE + i * 16),
+						 .hi = about(r, CODE + i * 16 + 16),
+						 .name = (uint32_t)about(r, at[rng_below(r, 3)]),
+						 .hash = (uint32_t)rng_next(r)};
+	add(out, &head, sizeof(head));
+	add(out, all, n * sizeof(*all));
+	add(out, names, sizeof(names));
+}
+
 size_t fuzz_make(struct rng *r, unsigned char *out, size_t room)
 {
 	enum what what = (enum what)rng_below(r, N_WHATS);
@@ -204,6 +225,8 @@ size_t fuzz_make(struct rng *r, unsigned char *out, size_t room)
 		make_symbols(&b, r);
 	else if (what == FRAMES)
 		make_frames(&b, r);
+	else if (what == MAPS)
+		make_map(&b, r);
 	else
 		make_lines(&b, r);
 	if (rng_below(r, 16) == 0)
@@ -331,6 +354,21 @@ static void walk_lines(const struct elf_object *o)
 	line_table_close(t);
 }
 
+static void walk_map(int fd)
+{
+	struct perf_map m = {0};
+
+	if (decoder_read_perf_map(fd, &m, 0) < 0) {
+		fuzz_must(!m.all && !m.names);
+		return;
+	}
+	for (size_t i = 0; i < m.n; i++)
+		fuzz_must(perf_map_at(&m, m.all[i].lo) == &m.all[i] &&
+			  strlen(m.names + m.all[i].name) < m.names_size);
+	perf_map_free(&m);
+	fuzz_read();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	_cleanup_elf_object_ struct elf_object *o = NULL;
@@ -352,6 +390,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	case FRAMES:
 		walk_frames(o);
+		break;
+	case MAPS:
+		walk_map(ends[0]);
 		break;
 	default:
 		walk_lines(o);

@@ -107,6 +107,41 @@ static void test_kernels_files(void **state)
 	assert_int_equal(open_file("/no/such/file", NULL), -ENOENT);
 }
 
+/* Links of a directory that is taken for the root lead to what is in it; the last is none. */
+static void test_in_root(void **state)
+{
+	struct file_rights as = {.uid = geteuid(), .gid = getegid()};
+	char target[64], inner[64], absolute[64], last[64], path[128];
+	_cleanup_close_ int fd = -1;
+
+	(void)state;
+	make_file(target, "target", 0644);
+	(void)snprintf(inner, sizeof(inner), "%s/inner", dir);
+	(void)snprintf(absolute, sizeof(absolute), "%s/inner/up", dir);
+	(void)snprintf(last, sizeof(last), "%s/inner/last", dir);
+	assert_int_equal(mkdir(inner, 0755), 0);
+	assert_int_equal(symlink("/", absolute), 0);
+	assert_int_equal(symlink("../target", last), 0);
+	as.root = (uint32_t)strlen(dir);
+	(void)snprintf(path, sizeof(path), "%s/inner/up/target", dir);
+	fd = open_file(path, &as);
+	assert_true(fd >= 0);
+	(void)snprintf(path, sizeof(path), "%s/inner/up/etc/passwd", dir);
+	assert_int_equal(open_file(path, &as), -ENOENT);
+	(void)snprintf(path, sizeof(path), "%s/inner/../../../target", dir);
+	(void)close(fd);
+	fd = open_file(path, &as);
+	assert_true(fd >= 0);
+	assert_int_equal(open_file(last, &as), -ELOOP);
+	as.root = (uint32_t)strlen(target);
+	(void)snprintf(path, sizeof(path), "%s/x", target);
+	assert_int_equal(open_file(path, &as), -ENOTDIR);
+	(void)unlink(absolute);
+	(void)unlink(last);
+	(void)unlink(target);
+	(void)rmdir(inner);
+}
+
 static void test_rights(void **state)
 {
 	const struct file_rights user = {.uid = 65534, .gid = 65534}, member = {.uid = 65534,
@@ -301,9 +336,10 @@ static void test_users_mounts(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_not_opened), cmocka_unit_test(test_kernels_files),
-		cmocka_unit_test(test_rights),	   cmocka_unit_test(test_capabilities),
-		cmocka_unit_test(test_of_process), cmocka_unit_test(test_users_mounts),
+		cmocka_unit_test(test_in_root),	      cmocka_unit_test(test_not_opened),
+		cmocka_unit_test(test_kernels_files), cmocka_unit_test(test_rights),
+		cmocka_unit_test(test_capabilities),  cmocka_unit_test(test_of_process),
+		cmocka_unit_test(test_users_mounts),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);

@@ -2,10 +2,13 @@
 /* Directories of /proc of a process whose first thread has ended. */
 #include "base/proc.h"
 
+#include "base/clock.h"
 #include "target/maps.h"
 #include "target/process.h"
 
+#include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -14,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -99,10 +103,56 @@ static void ordinary(void **state)
 	assert_string_equal(path, wanted);
 }
 
+static void a_process_knows_itself(void **state)
+{
+	struct timespec before;
+	int own[2];
+	pid_t pid, named = 0;
+	uint64_t began;
+
+	(void)state;
+	assert_int_equal(proc_own_number(getpid()), getpid());
+	assert_int_equal(proc_began_ns(INT_MAX), 0);
+	assert_int_equal(clock_gettime(CLOCK_REALTIME, &before), 0);
+	assert_int_equal(pipe(own), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		(void)pause();
+		_exit(0);
+	}
+	/* To a tick of the clock. */
+	began = proc_began_ns(pid);
+	assert_in_range(began, timespec_ns(before) - NSEC_PER_SEC,
+			timespec_ns(before) + 60 * NSEC_PER_SEC);
+	(void)kill(pid, SIGKILL);
+	(void)waitpid(pid, NULL, 0);
+	/* In a namespace of its own it has another number. */
+	pid = (pid_t)syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, NULL, NULL, NULL, NULL);
+	if (pid < 0)
+		skip();
+	if (pid == 0) {
+		pid_t number = (pid_t)syscall(SYS_getpid);
+
+		(void)!write(own[1], &number, sizeof(number));
+		(void)pause();
+		_exit(0);
+	}
+	assert_int_equal(read(own[0], &named, sizeof(named)), sizeof(named));
+	assert_int_not_equal(named, pid);
+	assert_int_equal(proc_own_number(pid), named);
+	(void)kill(pid, SIGKILL);
+	(void)waitpid(pid, NULL, 0);
+	(void)close(own[0]);
+	(void)close(own[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_first_thread_has_ended),
+		cmocka_unit_test(a_process_knows_itself),
 		cmocka_unit_test(ordinary),
 	};
 

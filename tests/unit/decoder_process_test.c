@@ -6,6 +6,7 @@
 #include "elf/demangle.h"
 #include "dwarf/lines.h"
 #include "elf/object_private.h"
+#include "elf/perf_map.h"
 
 #include "base/cleanup.h"
 #include "base/error.h"
@@ -360,13 +361,57 @@ static void test_names(void **state)
 	expect_readable("_ZN2ns1fEi", "ns::f(int)"); /* here */
 }
 
+/* A file of this process, by the reader in force. */
+static int read_map(const char *text, struct perf_map *ret)
+{
+	char path[] = "/tmp/cozbpf-decoder.XXXXXX";
+	_cleanup_close_ int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	write_all(fd, text, strlen(text));
+	(void)unlink(path);
+	return elf_readers_current()->perf_map(fd, ret);
+}
+
+static void test_perf_maps(void **state)
+{
+	static const char text[] = "1000 1000 a\n1100 100 b\nnonsense\n3000 10 c d\n";
+	struct perf_map here = {0}, there = {0}, none = {0};
+
+	(void)state;
+	assert_int_equal(read_map(text, &here), 0);
+	assert_int_equal(here.n, 4);
+	start(NULL);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(read_map(text, &there), 0);
+		assert_int_equal(there.n, here.n);
+		assert_memory_equal(there.all, here.all, here.n * sizeof(*here.all));
+		assert_int_equal(there.names_size, here.names_size);
+		assert_memory_equal(there.names, here.names, here.names_size);
+		perf_map_free(&there);
+	}
+	assert_int_equal(read_map("", &none), 0);
+	assert_int_equal(none.n, 0);
+	perf_map_free(&none);
+	openers = 0;
+	/* The maker, and one for all maps. */
+	assert_int_equal(each_descendant(has_no_rights) - openers, 2);
+	/* What is no file is no map, and the next one is read again. */
+	assert_true(elf_readers_current()->perf_map(-1, &none) < 0);
+	assert_null(none.all);
+	assert_int_equal(read_map(text, &there), 0);
+	perf_map_free(&there);
+	perf_map_free(&here);
+	decoder_stop();
+	assert_int_equal(each_descendant(NULL), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_same_as_here),
-		cmocka_unit_test(test_no_rights),
-		cmocka_unit_test(test_time),
-		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_same_as_here), cmocka_unit_test(test_no_rights),
+		cmocka_unit_test(test_time),	     cmocka_unit_test(test_names),
+		cmocka_unit_test(test_perf_maps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -195,13 +195,30 @@ bool overlays_have_lower_numbers(void)
 	       (version < 6 || (version == 6 && level < 8));
 }
 
-/* @as: whether links of other processes are followed; NULL: they are. */
-static int check_and_open(int directory, const char *path, int flags, const struct file_rights *as,
-			  bool pipes)
+/* Opens the path to look at. @as: what its links may lead to; NULL: anything. */
+static int open_to_look(int directory, const char *path, int flags, const struct file_rights *as)
 {
 	struct open_how how = {.flags = (uint64_t)(O_PATH | O_CLOEXEC | flags),
 			       .resolve = as && as->plain_path ? RESOLVE_NO_MAGICLINKS : 0};
-	_cleanup_close_ int fd = (int)syscall(SYS_openat2, directory, path, &how, sizeof(how));
+	_cleanup_free_ char *name = as && as->root ? strndup(path, as->root) : NULL;
+	_cleanup_close_ int root = name ? open(name, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	if (as && as->root) {
+		if (root < 0)
+			return -1;
+		directory = root;
+		path += as->root;
+		how.flags |= O_NOFOLLOW;
+		how.resolve |= RESOLVE_IN_ROOT;
+	}
+	return (int)syscall(SYS_openat2, directory, path, &how, sizeof(how));
+}
+
+/* @as: as of open_to_look. */
+static int check_and_open(int directory, const char *path, int flags, const struct file_rights *as,
+			  bool pipes)
+{
+	_cleanup_close_ int fd = open_to_look(directory, path, flags, as);
 	char link[64];
 	struct statfs fs;
 	struct stat st;

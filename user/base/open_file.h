@@ -18,6 +18,8 @@ struct file_rights {
 	uint32_t n_groups;
 	gid_t groups[FILE_RIGHTS_GROUPS];
 	bool plain_path; /* /proc/PID/cwd, root, fd and their like lead nowhere: -ELOOP */
+	uint32_t root;	 /* the first so many bytes of the path are a directory that is the root
+			    for all that follows, which is no link in the end: -ELOOP; 0: none */
 };
 
 /* How much of a text is read ahead when another process opens it, so that reading it does not wait;

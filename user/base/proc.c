@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -17,25 +18,34 @@
 /* include/linux/sched.h; in the flags of /proc/PID/stat. */
 #define PF_EXITING 0x00000004
 
-/* True also if there is no such thread. */
-static bool has_ended(pid_t tid)
+/* Reads /proc/TID/stat into @text. Returns what follows the name; NULL: there is no such thread. */
+static const char *read_stat(pid_t tid, char *text, size_t room)
 {
-	char path[PROC_PATH], text[512];
 	_cleanup_close_ int fd = -1;
-	unsigned int flags;
+	char path[PROC_PATH];
 	const char *name;
-	char state;
 	ssize_t n;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)tid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	n = fd < 0 ? -1 : read(fd, text, room - 1);
 	if (n < 0)
-		return true;
+		return NULL;
 	text[n] = '\0';
 	/* The name ends at the last parenthesis. */
 	name = strrchr(text, ')');
-	return !name || sscanf(name + 1, " %c %*d %*d %*d %*d %*d %u", &state, &flags) != 2 ||
+	return name ? name + 1 : NULL;
+}
+
+/* True also if there is no such thread. */
+static bool has_ended(pid_t tid)
+{
+	char text[512];
+	const char *fields = read_stat(tid, text, sizeof(text));
+	unsigned int flags;
+	char state;
+
+	return !fields || sscanf(fields, " %c %*d %*d %*d %*d %*d %u", &state, &flags) != 2 ||
 	       state == 'Z' || state == 'X' || flags & PF_EXITING;
 }
 
@@ -60,6 +70,43 @@ pid_t proc_thread(pid_t pid)
 void proc_path(char path[PROC_PATH], pid_t pid, const char *name)
 {
 	(void)snprintf(path, PROC_PATH, "/proc/%d/%s", (int)proc_thread(pid), name);
+}
+
+pid_t proc_own_number(pid_t pid)
+{
+	_cleanup_fclose_ FILE *f = NULL;
+	_cleanup_free_ char *line = NULL;
+	char path[PROC_PATH];
+	size_t room = 0;
+
+	proc_path(path, pid, "status");
+	f = fopen(path, "re");
+	while (f && getline(&line, &room, f) > 0) {
+		const char *last = strrchr(line, '\t');
+
+		if (!strncmp(line, "NStgid:", 7) && last && atoi(last + 1) > 0)
+			return atoi(last + 1);
+	}
+	return pid;
+}
+
+uint64_t proc_began_ns(pid_t pid)
+{
+	char text[512];
+	const char *fields = read_stat(pid, text, sizeof(text));
+	unsigned long long ticks;
+	struct timespec boot;
+
+	/* From the state on, the 20th field. */
+	if (!fields ||
+	    sscanf(fields,
+		   " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d "
+		   "%llu",
+		   &ticks) != 1 ||
+	    clock_gettime(CLOCK_BOOTTIME, &boot) < 0)
+		return 0;
+	return clock_realtime_ns() - timespec_ns(boot) +
+	       ticks * (NSEC_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
 struct numbers {

@@ -4,6 +4,7 @@
  * it looks like a zombie. Each thread has such a directory, though no list of /proc shows it. */
 #pragma once
 
+#include <stdint.h>
 #include <sys/types.h>
 
 /* Room for "/proc/PID/map_files/START-END". */
@@ -14,6 +15,11 @@
 pid_t proc_thread(pid_t pid);
 /* The path of @name in that directory. */
 void proc_path(char path[PROC_PATH], pid_t pid, const char *name);
+/* The number of @pid in the innermost PID namespace that it is in: by which it knows itself. @pid
+ * if that cannot be read. */
+pid_t proc_own_number(pid_t pid);
+/* When the process was made, in ns since the epoch; 0: that cannot be read. */
+uint64_t proc_began_ns(pid_t pid);
 /* The file that a link of /proc leads to, the caller's (free); also of one that is deleted, or of
  * another mount namespace than ours. NULL with errno set: it leads nowhere. */
 #define PROC_DELETED " (deleted)" /* what the kernel puts behind a name */

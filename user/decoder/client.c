@@ -55,6 +55,7 @@ static const struct elf_readers elsewhere = {
 	.names = decoder_demangle,
 	.open_named = debug_open_named,
 	.build_id = decoder_build_id,
+	.perf_map = decoder_perf_map,
 	.close = close_decoder,
 	.lines = &decoder_lines,
 };
@@ -103,6 +104,7 @@ void decoder_stop(void)
 	opener_stop();
 	decoder_names_stop();
 	decoder_build_ids_stop();
+	decoder_perf_maps_stop();
 	maker_stop(&maker);
 }
 

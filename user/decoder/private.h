@@ -17,6 +17,7 @@
 struct elf_object;
 struct debug_options;
 struct cfi_table;
+struct perf_map;
 struct error;
 
 enum decoder_op {
@@ -38,6 +39,7 @@ enum decoder_op {
 	DECODER_BUILD_IDS, /* the first, without a payload, of a process that reads build ids. What
 			    * follows are files, each with a byte; the answer is a struct
 			    * wire_build_id */
+	DECODER_PERF_MAPS, /* likewise, of one that reads perf maps (perf_maps.c) */
 };
 
 struct decoder_request {
@@ -76,8 +78,8 @@ struct decoder {
 	struct made process;
 	uint64_t bytes; /* of its answers */
 };
-/* Makes the process, which is for @op (DECODER_OBJECT, DECODER_NAMES or DECODER_BUILD_IDS), gives
- * it @file (-1: none) and @name of @size bytes, and learns who it is. After a negative errno
+/* Makes the process, which is for @op (DECODER_OBJECT, or one that is not an object's), gives it
+ * @file (-1: none) and @name of @size bytes, and learns who it is. After a negative errno
  * decoder_end is to be called. */
 int decoder_make(struct decoder *d, enum decoder_op op, int file, const char *name, size_t size,
 		 uint64_t until_ns);
@@ -122,6 +124,14 @@ void decoder_build_ids_stop(void);
 bool decoder_serve_build_ids(int client,
 			     const struct decoder_limits *limits); /* as decoder_serve_names */
 
+/* perf_maps.c. For struct elf_readers. */
+int decoder_perf_map(int file, struct perf_map *ret);
+/* Reads one answer, and checks it. */
+int decoder_read_perf_map(int fd, struct perf_map *ret, uint64_t deadline_ns);
+void decoder_perf_maps_stop(void);
+bool decoder_serve_perf_maps(int client,
+			     const struct decoder_limits *limits); /* as decoder_serve_names */
+
 /* serve.c: the payload of a request, with a zero byte behind it, or NULL; the caller frees. */
 char *decoder_read_payload(int from, uint32_t size);
 /* Answers until the client is gone. Never returns. */
@@ -136,4 +146,11 @@ extern const struct line_readers decoder_lines;
 /* With its end; longer ones are cut. */
 struct wire_build_id {
 	char text[129];
+};
+
+/* The entries and the names follow, but behind a negative errno. */
+struct wire_perf_map {
+	int32_t status;
+	uint32_t reserved;
+	uint64_t n, names_size;
 };

@@ -321,10 +321,18 @@ static int receive_object(struct server *s, const struct decoder_request *q, int
 
 _Noreturn void decoder_serve(int fd, const struct decoder_limits *limits)
 {
+	/* Of processes that are not an object's. */
+	static const struct {
+		const char *name;
+		bool (*one)(int from, const struct decoder_limits *limits);
+	} servers[] = {
+		[DECODER_NAMES] = {"coz-names", decoder_serve_names},
+		[DECODER_BUILD_IDS] = {"coz-build-ids", decoder_serve_build_ids},
+		[DECODER_PERF_MAPS] = {"coz-perf-maps", decoder_serve_perf_maps},
+	};
 	struct elf_readers readers = elf_readers_here;
 	struct server s = {.limits = limits};
-	bool (*serve_one)(int from, const struct decoder_limits *limits) =
-		NULL; /* NULL: an object's */
+	bool (*serve_one)(int from, const struct decoder_limits *limits) = NULL;
 	struct decoder_request q;
 	int32_t status;
 	int file;
@@ -334,13 +342,10 @@ _Noreturn void decoder_serve(int fd, const struct decoder_limits *limits)
 	elf_readers_use(&readers);
 	if (message_read_fd(client, &q, sizeof(q), 0, &file, NULL) < 0)
 		_exit(0);
-	if (q.op == DECODER_NAMES)
-		serve_one = decoder_serve_names;
-	else if (q.op == DECODER_BUILD_IDS)
-		serve_one = decoder_serve_build_ids;
+	if (q.op < sizeof(servers) / sizeof(servers[0]))
+		serve_one = servers[q.op].one;
 	if (serve_one)
-		(void)prctl(PR_SET_NAME, q.op == DECODER_NAMES ? "coz-names" : "coz-build-ids", 0,
-			    0, 0);
+		(void)prctl(PR_SET_NAME, servers[q.op].name, 0, 0, 0);
 	if (!sandbox_confine(limits->memory_bytes, limits->cpu_s))
 		_exit(1);
 	status = serve_one ? 0 : receive_object(&s, &q, file);

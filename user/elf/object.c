@@ -4,6 +4,7 @@
 #include "elf/debug_find.h"
 #include "elf/demangle.h"
 #include "elf/object_private.h"
+#include "elf/perf_map.h"
 #include "sandbox/opener.h"
 #include "elf/symbols_private.h"
 
@@ -47,6 +48,7 @@ const struct elf_readers elf_readers_here = {
 	.names = demangle_list_here,
 	.open_named = debug_open_named,
 	.build_id = build_id_here,
+	.perf_map = perf_map_read_here,
 };
 static const struct elf_readers *readers = &elf_readers_here;
 

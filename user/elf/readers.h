@@ -13,6 +13,7 @@ struct elf_object;
 struct error;
 struct debug_options;
 struct line_readers;
+struct perf_map;
 
 struct elf_readers {
 	/* Fills the object's index of symbols, sorted by address. -ENOMEM; other problems are the
@@ -29,6 +30,8 @@ struct elf_readers {
 			  const char *path);
 	/* As elf_file_build_id. */
 	char *(*build_id)(int fd);
+	/* As perf_map_read_here. */
+	int (*perf_map)(int fd, struct perf_map *ret);
 	/* The object is being closed. NULL: nothing to do. */
 	void (*close)(struct elf_object *o);
 	/* NULL: those of line tables that are read here. */
