@@ -46,7 +46,11 @@ static bool holds(const struct map_list *l)
 		    !m->inode || m->path[0] != '/' || m->offset + (m->end - m->start) < m->offset)
 			return false;
 	}
-	return l->n <= MAP_LIST_MAX;
+	for (size_t i = 0; i < l->n_made; i++)
+		if (l->made[i].start >= l->made[i].end ||
+		    (i > 0 && l->made[i].start <= l->made[i - 1].end))
+			return false;
+	return l->n <= MAP_LIST_MAX && l->n_made <= MAP_MADE_MAX;
 }
 
 const unsigned long fuzz_iterations = 20000;

@@ -50,6 +50,7 @@ struct fake {
 	bool running;	  /* between begin and end */
 	bool resting;	  /* nothing is sampled */
 	size_t names;	  /* calls of name() */
+	const char *changing;	    /* the line that 0xa000 is now; NULL: none */
 	struct backend_setup setup; /* of the last begin; intervals is our copy */
 	struct abi_interval intervals[ABI_MAX_INTERVALS];
 	struct backend_totals totals;
@@ -207,6 +208,10 @@ static inline int fake_name(void *b, uint64_t addr, const char **ret_line,
 	f->names++;
 	if (err < 0)
 		return err;
+	if (f->changing && addr == 0xa000) {
+		*ret_line = f->changing;
+		return 1;
+	}
 	for (size_t i = 0; i < N_FAKE_CODE; i++) {
 		const struct fake_code *c = &fake_code[i];
 

@@ -217,6 +217,29 @@ static void an_address_is_named_once(void **state)
 	assert_int_equal(fake.names, 4);
 }
 
+/* Code that is made as the program runs: the place can be another function's later. */
+static void places_that_change_are_named_again(void **state)
+{
+	static const struct backend_sample some = {0xa000, 3}, more = {0xa000, 4};
+	struct profile_samples *list;
+	size_t n;
+
+	(void)state;
+	fake.changing = LINE_A;
+	drain(&some, 1);
+	drain(&some, 1);
+	assert_int_equal(fake.names, 2);
+	fake.changing = LINE_B;
+	drain(&more, 1);
+	tally_list(tally, &list, &n);
+	assert_int_equal(n, 2);
+	assert_string_equal(list[0].location, LINE_A);
+	assert_int_equal(list[0].count, 6);
+	assert_string_equal(list[1].location, LINE_B);
+	assert_int_equal(list[1].count, 4);
+	free(list);
+}
+
 static void addresses_without_a_line_are_told_apart(void **state)
 {
 	static const struct backend_sample nowhere = {0x9000, 7}, bare = {0x8000, 2};
@@ -393,6 +416,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(lines_that_inlined_it_count, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(inlined_copies_are_counted, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(an_address_is_named_once, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(places_that_change_are_named_again, set_up,
+						tear_down),
 		cmocka_unit_test_setup_teardown(addresses_without_a_line_are_told_apart, set_up,
 						tear_down),
 		cmocka_unit_test_setup_teardown(recent_samples_are_numbered, set_up, tear_down),

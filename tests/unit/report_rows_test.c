@@ -273,6 +273,9 @@ static void what_to_do_next(void **state)
 	p.n_addresses = 1;
 	next_is(&p, &h, "Next: see its instructions: cozbpf annotate sure.c:1 'my profile'\n");
 	next_is(&p, NULL, "Next: see its instructions: cozbpf annotate sure.c:1 PROFILE\n");
+	/* Code of a JIT compiler is in no file. */
+	try_line(&p, "best [jit]", 0.6);
+	next_is(&p, &h, "Next: make best [jit] faster; cozbpf diff says what came of it.\n");
 	profile_free(&p);
 	try_line(&p, "/a/queue.c:9 [disk]", 0.5);
 	next_is(&p, &h, "Next: fewer or shorter waits at queue.c:9 [disk].\n");

@@ -94,6 +94,31 @@ static void finds_copies(void **state)
 		assert_string_equal(l.copies[i].near.path, "/usr/bin/a");
 	}
 	assert_int_equal(l.copies[2].end, 0xe00000);
+	/* What a JIT compiler has made looks the same. */
+	assert_int_equal(l.n_made, 3);
+	assert_int_equal(l.made[0].start, 0x600000);
+	assert_int_equal(l.made[0].end, 0xc00000);
+	assert_int_equal(l.made[1].start, 0x1000000);
+	assert_int_equal(l.made[2].start, 0x2003000);
+	map_list_free(&l);
+	assert_int_equal(l.n_made, 0);
+	l = parse("01000000-01001000 rwxs 00000000 00:01 8 /memfd:doublemapper (deleted)\n"
+		  "01001000-01002000 rw-s 00000000 00:01 8 /memfd:doublemapper (deleted)\n"
+		  "01002000-01003000 rwxp 00000000 00:00 0 [heap]\n"
+		  "01003000-01004000 --xp 00000000 00:00 0 [vsyscall]\n");
+	assert_int_equal(l.n, 0);
+	assert_int_equal(l.n_made, 1);
+	assert_int_equal(l.made[0].end, 0x1001000);
+	map_list_free(&l);
+	l = parse("01000000-01001000 rw-s 00000000 00:01 8 /dev/zero (deleted)\n"
+		  "01001000-01002000 r-xs 00001000 00:01 8 /dev/zero (deleted)\n"
+		  "02000000-02001000 r-xp 00000000 fe:0a 7 /usr/bin/a\n"
+		  "02001000-02002000 r-xs 00000000 00:01 9 /dev/zero (deleted)\n");
+	assert_int_equal(l.n, 1);
+	assert_int_equal(l.n_made, 2);
+	assert_int_equal(l.made[0].start, 0x1001000);
+	assert_int_equal(l.n_copies, 1);
+	assert_int_equal(l.copies[0].start, 0x2001000);
 	map_list_free(&l);
 	assert_int_equal(l.n_copies, 0);
 }

@@ -6,6 +6,7 @@
 #include "analysis/validation.h"
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/jit.h"
 #include "base/memory.h"
 #include "base/utf8.h"
 #include "base/waits.h"
@@ -41,8 +42,9 @@ static int prepare(struct run_options *o, struct error *e)
 		return fail(e, EINVAL,
 			    "validate: which line? cozbpf validate -l FILE:LINE [OPTION]... [--] "
 			    "COMMAND...");
-	/* A wait is made longer where its samples are booked; there is no code in it. */
-	if (wait_of(o->fixed_line, NULL))
+	/* A wait is made longer where its samples are booked; there is no code in it. Nor can a
+	 * probe be put into code that is in no file. */
+	if (wait_of(o->fixed_line, NULL) || jit_is_name(o->fixed_line))
 		o->slow_by = RUN_SLOW_BY_SAMPLES;
 	memcpy(o->grid, speedups, sizeof(speedups));
 	o->n_grid = N_SPEEDUPS;

@@ -234,7 +234,7 @@ bool code_object_called(const struct code_object *o, const char *name)
 {
 	const char *base = strrchr(o->entry.path, '/');
 
-	if (is_over(o))
+	if (is_over(o) || o->jit)
 		return false;
 	if (!strcmp(o->entry.path, name))
 		return true;

@@ -48,7 +48,8 @@ int code_map_each(struct code_map *m, int (*cb)(const struct code_listed *o, voi
 		struct code_listed listed;
 		struct error e = {0};
 
-		if (m->objects[i]->is_vdso) /* the kernel's: it never can be */
+		/* The kernel's never can be, and what is made as the program runs is no file's. */
+		if (m->objects[i]->is_vdso || m->objects[i]->jit)
 			continue;
 		describe(m, m->objects[i], &listed, &e);
 		r = cb(&listed, arg);

@@ -133,6 +133,7 @@ void code_map_close(struct code_map *m)
 	for (size_t i = 0; i < m->n_spaces; i++)
 		free(m->spaces[i].mappings);
 	free(m->spaces);
+	code_jits_free(m);
 	globs_free(&m->sources);
 	globs_free(&m->binaries);
 	free(m);

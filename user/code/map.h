@@ -20,8 +20,9 @@ struct code_scope {
 				     * languages' libraries and of package managers */
 	size_t n_sources;
 	const char *const *binaries; /* --binary globs over path or base name, "!GLOB" excludes;
-				      * none: the main executable only. Given, the main executable
-				      * is in scope only if "MAIN" or a glob names it. */
+				      * none: the main executable, and what it makes as it runs
+				      * (JIT compilers). Given, these are in scope only if "MAIN",
+				      * "JIT" or a glob names them. */
 	size_t n_binaries;
 	bool inclusive; /* --attribution inclusive: what was inlined by a call in a line counts for
 			   that line as well */
@@ -74,7 +75,8 @@ size_t code_map_learned(const struct code_map *m);
 /* Has naming found code out of scope that the next refresh will take out of the tables? */
 bool code_map_is_stale(const struct code_map *m);
 /* See backend_ops.name: interned line ("<file>:<line>") or function name, with the kind of wait
- * behind it if it is one. */
+ * behind it if it is one. Of code that is made as the program runs, the name by its perf map, which
+ * is read again if need be. */
 int code_map_name(struct code_map *m, uint64_t code, const char **ret_line,
 		  const char **ret_function);
 /* See backend_ops.callers. */
@@ -110,6 +112,7 @@ size_t code_map_version(const struct code_map *m);
  * libx.so.6.0.30). */
 bool code_map_is_called(const struct code_map *m, size_t i, const char *name);
 bool code_map_is_main(const struct code_map *m, size_t i); /* the executable of a process */
+/* Of code that has a file: points can be there. */
 bool code_map_in_scope(const struct code_map *m, size_t i);
 const char *code_map_path(const struct code_map *m, size_t i);
 /* Opened if need be, owned by the map. NULL: it cannot be, or there are no lines. */

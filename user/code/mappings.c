@@ -169,7 +169,8 @@ static bool same(const struct code_space *s, const struct code_mapping *all, siz
 static int read_mappings(struct code_map *m, struct code_space *s, const struct map_list *list,
 			 pid_t pid, bool *ret_changed)
 {
-	struct code_mapping *all = xcalloc(list->n + list->n_copies + 2, sizeof(*all));
+	struct code_mapping *all =
+		xcalloc(list->n + list->n_copies + 2 + code_jit_room(list), sizeof(*all));
 	uint64_t until = clock_monotonic_ns() + LOOK_NS;
 	bool has_vdso = false, is_late = false;
 	size_t n = 0;
@@ -191,11 +192,13 @@ static int read_mappings(struct code_map *m, struct code_space *s, const struct 
 		n += place_copy(m, s, pid, &list->copies[i], &all[n]);
 	if (r == 0)
 		r = place_vdso(m, s, pid, &all[n], &has_vdso);
+	n += has_vdso;
+	if (r == 0)
+		r = code_jit_place(m, s, pid, list, all, &n);
 	if (r < 0) {
 		free(all);
 		return r;
 	}
-	n += has_vdso;
 	qsort(all, n, sizeof(*all), compare_u64);
 	*ret_changed = !s->mappings || !same(s, all, n);
 	free(s->mappings);

@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/jit.h"
 #include "base/sort.h"
 #include "elf/names.h"
 
@@ -11,12 +12,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct code_name *code_name_intern(struct code_map *m, const char *text)
+struct code_name *code_name_find(const struct code_map *m, const char *text)
 {
-	size_t n = strlen(text);
 	struct code_name *x;
 
-	HASH_FIND(hh, m->names, text, n, x);
+	HASH_FIND(hh, m->names, text, strlen(text), x);
+	return x;
+}
+
+struct code_name *code_name_intern(struct code_map *m, const char *text)
+{
+	struct code_name *x = code_name_find(m, text);
+	size_t n = strlen(text);
+
 	if (x)
 		return x;
 	x = xcalloc(1, sizeof(*x) + n + 1);
@@ -110,6 +118,8 @@ int code_place_name(struct code_map *m, uint64_t code, const char **ret_line,
 	if (object >= m->n_objects)
 		return -ENOENT;
 	o = m->objects[object];
+	if (o->jit && o->in_scope)
+		return code_jit_name(m, o, ABI_CODE_PC(code), ret_line, ret_function);
 	if (!o->in_scope || !o->elf || !o->rows_tried)
 		return -ENOENT;
 	vaddr = o->rows_base + ABI_CODE_PC(code);
@@ -182,11 +192,6 @@ const char *code_map_inlined(struct code_map *m, uint64_t code)
 	return o ? code_inlined_text(m, o, vaddr) : NULL;
 }
 
-struct found {
-	struct addr_range *all;
-	size_t n;
-};
-
 bool code_map_place(const struct code_map *m, size_t i, struct addr_range r, struct addr_range *ret)
 {
 	const struct code_object *o = m->objects[i];
@@ -203,7 +208,8 @@ bool code_map_place(const struct code_map *m, size_t i, struct addr_range r, str
 }
 
 /* Adds an object's range, if anybody maps it. */
-static void add_found(struct found *f, const struct code_map *m, size_t object, struct addr_range r)
+static void add_found(struct code_ranges *f, const struct code_map *m, size_t object,
+		      struct addr_range r)
 {
 	if (code_map_place(m, object, r, &r))
 		xarray_add(f->all, f->n, r);
@@ -214,7 +220,7 @@ void code_name_add(struct code_name *x, size_t object, struct addr_range range)
 	xarray_add(x->functions, x->n_functions, (struct code_function){object, range});
 }
 
-static void add_name(const struct code_map *m, const struct code_name *x, struct found *out)
+static void add_name(const struct code_map *m, const struct code_name *x, struct code_ranges *out)
 {
 	for (size_t i = 0; i < x->n_functions; i++)
 		add_found(out, m, x->functions[i].object, x->functions[i].range);
@@ -240,11 +246,10 @@ static bool has_function_names(const struct code_map *m, size_t i)
 	       code_object_by_function(m, m->objects[i]);
 }
 
-static int find_function(struct code_map *m, const char *name, struct found *out)
+static int find_function(struct code_map *m, const char *name, struct code_ranges *out)
 {
 	struct code_name *x;
 	struct elf_symbol s;
-	size_t n = strlen(name);
 
 	for (size_t i = 0; i < m->n_objects; i++) {
 		struct filing w = {m, i};
@@ -257,7 +262,7 @@ static int find_function(struct code_map *m, const char *name, struct found *out
 		if (r < 0)
 			return r;
 	}
-	HASH_FIND(hh, m->names, name, n, x);
+	x = code_name_find(m, name);
 	/* Not as we write it: a raw symbol, or without its arguments. */
 	for (size_t i = 0; (!x || !x->n_functions) && i < m->n_objects; i++)
 		if (has_function_names(m, i) &&
@@ -271,7 +276,7 @@ static int find_function(struct code_map *m, const char *name, struct found *out
 }
 
 static int object_line(struct code_map *m, size_t object, const char *file, uint32_t line,
-		       bool read, struct found *out)
+		       bool read, struct code_ranges *out)
 {
 	struct line_table *lines = code_object_lines(m->objects[object], NULL);
 	_cleanup_free_ struct addr_range *all = NULL, *called = NULL;
@@ -295,7 +300,7 @@ static int object_line(struct code_map *m, size_t object, const char *file, uint
 }
 
 /* What was inlined into a line that a person wrote, by the whole name that samples gave it. */
-static void add_names(struct code_map *m, const char *file, uint32_t line, struct found *out)
+static void add_names(struct code_map *m, const char *file, uint32_t line, struct code_ranges *out)
 {
 	struct code_name *x, *next;
 
@@ -311,7 +316,7 @@ static void add_names(struct code_map *m, const char *file, uint32_t line, struc
 	}
 }
 
-static int find_line(struct code_map *m, const char *name, struct found *out)
+static int find_line(struct code_map *m, const char *name, struct code_ranges *out)
 {
 	_cleanup_free_ char *file = xstrdup(name);
 	char *colon = strrchr(file, ':'), *end;
@@ -354,14 +359,19 @@ static int by_size(const void *pa, const void *pb)
 int code_place_intervals(struct code_map *m, const char *name, struct addr_range *ret, size_t max,
 			 size_t *ret_n)
 {
-	struct found f = {0};
+	struct code_ranges f = {0};
 	int r;
 
 	if (code_kernel_has(m, name)) {
 		*ret_n = code_kernel_ranges(m, name, ret, max);
 		return *ret_n ? 0 : -ENOENT;
 	}
-	r = m->functions ? -ENOENT : find_line(m, name, &f);
+	if (jit_is_name(name)) {
+		code_jit_ranges(m, name, &f);
+		r = 0;
+	} else {
+		r = m->functions ? -ENOENT : find_line(m, name, &f);
+	}
 	if (r == -ENOENT || (r == 0 && !f.n && m->automatic))
 		r = find_function(m, name, &f);
 	f.n = r == 0 ? addr_ranges_merge(f.all, f.n) : 0;

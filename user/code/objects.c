@@ -238,15 +238,31 @@ void code_object_name(struct code_map *m, struct code_object *o, const struct ma
 	m->remade = true;
 }
 
+int code_object_make_again(struct code_map *m, struct code_object *o)
+{
+	int r;
+
+	free(o->rows);
+	o->rows = NULL;
+	o->n_rows = 0;
+	o->rows_tried = false;
+	m->remade = true;
+	r = code_scope_read(m, o);
+	return r == 0 && o->elf ? code_rows_read(m, o, o->elf) : r;
+}
+
 bool code_object_by_function(const struct code_map *m, struct code_object *o)
 {
-	return m->functions || (m->automatic && !code_object_lines(o, NULL));
+	return m->functions || o->jit || (m->automatic && !code_object_lines(o, NULL));
 }
 
 bool code_object_has_names(const struct code_map *m, struct code_object *o)
 {
 	const struct elf_object *elf = code_object_elf(o, NULL);
 
+	/* Or can have some soon. */
+	if (o->jit)
+		return true;
 	return code_object_by_function(m, o) ? elf && elf_object_has_functions(elf)
 					     : code_object_lines(o, NULL) != NULL;
 }
@@ -273,7 +289,7 @@ bool code_map_is_main(const struct code_map *m, size_t i)
 
 bool code_map_in_scope(const struct code_map *m, size_t i)
 {
-	return m->objects[i]->in_scope;
+	return m->objects[i]->in_scope && !m->objects[i]->jit;
 }
 
 const char *code_map_path(const struct code_map *m, size_t i)

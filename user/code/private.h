@@ -59,6 +59,28 @@ const char *code_inlined_text(struct code_map *m, struct code_object *o, uint64_
 size_t code_inlined_callers(struct code_map *m, struct code_object *o, uint64_t vaddr,
 			    const char **ret, size_t max);
 
+/* jit.c: adds what @pid makes as it runs to its mappings, for which there is room: *n so far, which
+ * it sorts. Negative errno. */
+int code_jit_place(struct code_map *m, struct code_space *s, pid_t pid, const struct map_list *list,
+		   struct code_mapping *all, size_t *n);
+/* How many mappings that can be. */
+size_t code_jit_room(const struct map_list *list);
+/* Are these mappings of the space those that @pid would have? */
+bool code_jit_same(struct code_map *m, const struct code_space *s, pid_t pid,
+		   const struct map_list *list);
+/* The address space is given up; samples in its code can still be named. */
+void code_jit_drop(struct code_space *s);
+void code_jits_free(struct code_map *m);
+/* The interned name of such code. 1: as 0 of code_map_name, but it can change. */
+int code_jit_name(struct code_map *m, const struct code_object *o, uint32_t pc,
+		  const char **ret_line, const char **ret_function);
+/* Adds the ranges of a name that ends in JIT_MARK. */
+struct code_ranges {
+	struct addr_range *all; /* of ABI_CODE */
+	size_t n;
+};
+void code_jit_ranges(struct code_map *m, const char *name, struct code_ranges *out);
+
 /* rows.c: makes the object's unwinding table from @elf, once; without usable call frame information
  * it says only what is in scope. The scope must have been read. -ENOMEM. */
 int code_rows_read(struct code_map *m, struct code_object *o, const struct elf_object *elf);
@@ -99,6 +121,8 @@ void code_object_free(struct code_object *o); /* NULL is allowed */
 bool code_object_by_function(const struct code_map *m, struct code_object *o);
 /* Has it lines, or functions, whichever its names are? */
 bool code_object_has_names(const struct code_map *m, struct code_object *o);
+/* Makes its table again, which was made with another scope than it has now. -ENOMEM. */
+int code_object_make_again(struct code_map *m, struct code_object *o);
 /* Open on demand; NULL when it cannot be. */
 const struct elf_object *code_object_elf(struct code_object *o, struct error *e);
 /* Opens it once more, for the caller, who closes it. Negative errno; -EREMOTE: what is there now is
@@ -125,6 +149,8 @@ int code_place_name(struct code_map *m, uint64_t code, const char **ret_line,
 int code_place_intervals(struct code_map *m, const char *name, struct addr_range *ret, size_t max,
 			 size_t *ret_n);
 struct code_name *code_name_intern(struct code_map *m, const char *text);
+/* NULL: it has never been one. */
+struct code_name *code_name_find(const struct code_map *m, const char *text);
 /* Adds a range of an object's to what is called so. */
 void code_name_add(struct code_name *x, size_t object, struct addr_range range);
 void code_names_free(struct code_map *m);

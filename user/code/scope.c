@@ -26,7 +26,8 @@ void globs_free(struct globs *g)
 
 static bool binary_glob(const char *glob, const struct code_object *o)
 {
-	return (o->is_main && !strcmp(glob, "MAIN")) || process_path_matches(glob, o->entry.path);
+	return (o->is_main && !strcmp(glob, "MAIN")) || (o->jit && !strcmp(glob, "JIT")) ||
+	       process_path_matches(glob, o->entry.path);
 }
 
 /* What is written may begin at any directory of the name. */
@@ -42,7 +43,7 @@ static bool source_glob(const char *glob, const char *file)
 
 bool code_scope_binary(const struct code_map *m, const struct code_object *o)
 {
-	bool in = m->binaries.n_includes ? false : o->is_main;
+	bool in = !m->binaries.n_includes && ((o->is_main && !o->interprets) || o->jit);
 
 	for (size_t i = 0; i < m->binaries.n; i++) {
 		const char *glob = m->binaries.all[i];

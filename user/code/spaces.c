@@ -41,6 +41,7 @@ int code_map_add_space(struct code_map *m, size_t *ret)
 void code_map_drop_space(struct code_map *m, size_t space)
 {
 	free(m->spaces[space].mappings);
+	code_jit_drop(&m->spaces[space]);
 	m->spaces[space] = (struct code_space){0};
 }
 
@@ -63,7 +64,7 @@ bool code_map_same_space(struct code_map *m, size_t space, pid_t pid)
 
 	same = same && list.n_copies == s->n_copies;
 	for (size_t i = 0; same && i < s->n; i++) {
-		if (s->mappings[i].is_copy)
+		if (s->mappings[i].is_copy || m->objects[s->mappings[i].object]->jit)
 			continue;
 		if (m->objects[s->mappings[i].object]->is_vdso) {
 			n_vdso++;
@@ -71,23 +72,9 @@ bool code_map_same_space(struct code_map *m, size_t space, pid_t pid)
 		}
 		same = at < list.n && maps_file(m, &s->mappings[i], &list.entries[at++], pid);
 	}
-	same = same && s->n && at == list.n && n_vdso <= 1;
+	same = same && s->n && at == list.n && n_vdso <= 1 && code_jit_same(m, s, pid, &list);
 	map_list_free(&list);
 	return same;
-}
-
-/* The object's table was made with another scope than it has now. */
-static int make_again(struct code_map *m, struct code_object *o)
-{
-	int r;
-
-	free(o->rows);
-	o->rows = NULL;
-	o->n_rows = 0;
-	o->rows_tried = false;
-	m->remade = true;
-	r = code_scope_read(m, o);
-	return r == 0 && o->elf ? code_rows_read(m, o, o->elf) : r;
 }
 
 /* The executable of @pid as its mapping has it; as stat has it where it is not mapped. */
@@ -227,7 +214,7 @@ int code_map_add_main(struct code_map *m, pid_t pid, struct error *e)
 		o->in_scope = code_scope_binary(m, o);
 		/* It was taken for a library: of a process that executed it between two readings,
 		 * of its executable and of its mappings. */
-		if (o->in_scope && o->rows_tried && make_again(m, o) < 0)
+		if (o->in_scope && o->rows_tried && code_object_make_again(m, o) < 0)
 			return fail(e, ENOMEM, "out of memory for the code of %s", path);
 	}
 	return 0;

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "code/map.h"
+#include "elf/perf_map.h"
 #include "shared/abi.h"
 #include "target/maps.h"
 #include "target/process.h"
@@ -16,6 +17,7 @@
 
 /* A process may map and unmap files for ever; more objects than this are not looked at. */
 #define CODE_MAX_OBJECTS 4096
+#define CODE_JIT_PARTS 8 /* objects of what one process makes (jit.c) */
 
 struct globs {
 	char **all; /* a leading '!' excludes */
@@ -35,10 +37,28 @@ struct code_shown {
 	UT_hash_handle hh;
 };
 
+/* Code that a process makes as it runs. */
+struct code_jit {
+	pid_t pid;
+	bool used;		    /* its address space is there */
+	bool compiles;		    /* the runtime has a compiler at work */
+	bool interpreted;	    /* the map names functions that an interpreter runs */
+	const char *runtime;	    /* "node" and the like */
+	struct perf_map map;	    /* n is 0: none, so far */
+	struct perf_map_file file;  /* that it was read from */
+	uint64_t soon_ns, later_ns; /* when it may be read again */
+	uint64_t gone_ns;	    /* not used: since when */
+	size_t objects[CODE_JIT_PARTS];
+	size_t n_objects;
+};
+
 struct code_object {
 	struct map_entry entry; /* path, device and inode; one of its mappings */
 	pid_t pid;		/* 0: entry.path can be opened as it is */
 	bool is_main, is_vdso, in_scope;
+	bool interprets; /* a perf map names the functions that it runs: it is in no scope that is
+			    not asked for */
+	struct code_jit *jit;  /* it is what a process makes, of no file; NULL: it is not */
 	bool named_here;       /* entry.path is its name for everybody: see map_entry_leads_here */
 	struct file_life life; /* of its file, since it was opened first */
 	bool mapped; /* entry has device and inode as a mapping has them, which stat may not */
@@ -87,6 +107,7 @@ struct code_mapping {
 struct code_space {
 	struct code_mapping *mappings; /* by start; NULL: not read yet */
 	size_t n, n_copies; /* n_copies: of the process, whether or not they belong to an object */
+	struct code_jit *jit; /* what the process makes; NULL: nothing, so far */
 	bool used;
 	bool is_late; /* at least one mapping is */
 };
@@ -123,6 +144,11 @@ struct code_map {
 	bool remade;	  /* since the last refresh, a table was made again: its object's scope has
 			     changed */
 	struct code_name *names;
+	struct code_jit **jits;
+	size_t n_jits;
+	size_t n_jit_names;	 /* in the names */
+	uint64_t jit_bytes;	 /* of all perf maps */
+	size_t n_surplus_maps;	 /* times that there was no room for one */
 	size_t n_without_rows;	 /* objects whose call frame information cannot be used ... */
 	struct error rows_error; /* ... and why, for the first */
 };

@@ -30,12 +30,12 @@ int code_map_name(struct code_map *m, uint64_t code, const char **ret_line,
 		return r;
 	*ret_line = place;
 	if (!kind || kind >= WAIT_KINDS)
-		return 0;
+		return r;
 	text = xasprintf("%s%s[%s]", place ? place : "", place ? " " : "", wait_name(kind));
 	whole = code_name_intern(m, text);
 	whole->place = place;
 	*ret_line = whole->text;
-	return 0;
+	return r;
 }
 
 static int intervals_of_place(struct code_map *m, const char *name, size_t n,

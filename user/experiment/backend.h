@@ -117,7 +117,7 @@ struct backend_ops {
 
 	/* The name of the line (or function) at @addr: interned, valid for the run, equal names are
 	 * equal pointers. *ret_function may be NULL. -ENOENT: no line there; -ENODATA: the object
-	 * has no debug information. */
+	 * has no debug information; 1: as 0, but the code there can change: ask again. */
 	int (*name)(void *b, uint64_t addr, const char **ret_line, const char **ret_function);
 	/* Optional, where a sample counts for all lines of its call chain: names of further lines
 	 * that samples at @addr count for, since its code was inlined by calls there; at most @max,

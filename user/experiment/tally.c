@@ -43,6 +43,7 @@ struct line_entry {
 
 struct address_entry {
 	uint64_t addr;
+	bool changes;		     /* it is named again in each drain */
 	uint64_t count;		     /* samples of execution that it was the first frame of */
 	struct line_entry *line;     /* NULL: none */
 	struct copy_entry *copy;     /* the line's; NULL: it was not inlined */
@@ -164,7 +165,7 @@ static int address_entry(struct tally *t, uint64_t addr, struct address_entry **
 	int r;
 
 	HASH_FIND(hh, t->addresses, &addr, sizeof(addr), a);
-	if (a) {
+	if (a && !a->changes) {
 		*ret = a;
 		return 0;
 	}
@@ -175,11 +176,17 @@ static int address_entry(struct tally *t, uint64_t addr, struct address_entry **
 		return r;
 	if (r >= 0 && name)
 		line = line_entry(t, name, function);
+	if (a) {
+		a->line = line;
+		*ret = a;
+		return 0;
+	}
 	if (HASH_COUNT(t->addresses) >= MAX_ADDRESSES)
 		clear_addresses(t);
 	a = xcalloc(1, sizeof(*a));
 	a->addr = addr;
 	a->line = line;
+	a->changes = r > 0;
 	copy = line && t->ops->inlined ? t->ops->inlined(t->backend, addr) : NULL;
 	a->copy = copy ? copy_entry(line, copy) : NULL;
 	if (line)

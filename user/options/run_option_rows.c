@@ -430,7 +430,7 @@ const struct option_row run_option_rows[] = {
 	 option_add_glob, offsetof(struct run_options, sources)},
 	{"binary", 'b', "GLOB",
 	 "try lines of matching executables and libraries; !GLOB\n"
-	 "excludes, MAIN is the program itself (repeatable)",
+	 "excludes, MAIN is the program itself, JIT what it\nmakes as it runs (repeatable)",
 	 option_add_glob, offsetof(struct run_options, binaries)},
 	{.include = option_source_prefix, .offset = offsetof(struct run_options, lines)},
 	{.include = option_debug_dir, .offset = offsetof(struct run_options, lines)},

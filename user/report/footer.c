@@ -551,6 +551,7 @@ void footer_notes(const struct report *r)
 	note_shared(r);
 	note_unattributed(r);
 	note_names(r);
+	jit_notes(r);
 	verdict_notes(r);
 	if (r->p->bad_lines)
 		note(r, NOTE_PLAIN,

@@ -223,8 +223,12 @@ int report_html(FILE *out, const struct profile *p, const struct analysis *a,
 		html_notes(&r);
 		put_help(&r);
 	}
-	if (p->n_experiments)
+	if (p->n_experiments) {
 		put_fidelity(&r);
+	} else {
+		jit_notes(&r);
+		html_notes(&r);
+	}
 	(void)fputs("</main>\n", out);
 	html_end(&r);
 	return fflush(out) ? -errno : 0;

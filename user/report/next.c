@@ -3,6 +3,7 @@
 #include "report/text.h"
 
 #include "base/cleanup.h"
+#include "base/jit.h"
 #include "base/memory.h"
 #include "base/shell.h"
 #include "base/waits.h"
@@ -66,7 +67,7 @@ static void print_gain(const struct report *r, const struct analysis_line *line,
 		paragraph(r, 2, "Next: more CPUs, or fewer threads that want one.");
 	else if (line->wait)
 		paragraph(r, 2, "Next: fewer or shorter waits at %s.", name);
-	else if (!r->p->n_addresses)
+	else if (!r->p->n_addresses || jit_is_name(line->selected)) /* it is in no file */
 		paragraph(r, 2, "Next: make %s faster; cozbpf diff says what came of it.", name);
 	else
 		note(r, NOTE_COMMAND, "Next: see its instructions: %s", command);

@@ -172,6 +172,8 @@ void report_print(FILE *out, const struct profile *p, const struct analysis *a,
 		heading(&r, "The profile is empty.");
 		empty_notes(&r);
 		where_print(&r);
+		if (!p->n_experiments)
+			jit_notes(&r);
 		print_counters(&r);
 		if (p->n_experiments) {
 			notes_print(&r, &run, true);

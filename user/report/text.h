@@ -197,6 +197,8 @@ void classes_print(const struct report *r, const struct analysis_point *point);
 void footer_print(const struct report *r, const struct notes *run);
 void next_print(const struct report *r);
 void footer_notes(const struct report *r);
+/* jit.c: what would give code names that has none. */
+void jit_notes(const struct report *r);
 /* Does a row of any point have this verdict, for this reason? */
 bool any_verdict(const struct analysis *a, enum verdict v, enum undecided why);
 /* What the verdicts mean, and how to come to one. */

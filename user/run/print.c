@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/jit.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/shell.h"
@@ -46,13 +47,13 @@ static char *command_again(const struct run *r)
 	return text;
 }
 
-/* The object that a line or function is in; SIZE_MAX: in none that is known. */
+/* The object that a line or function is in; SIZE_MAX: in none that is known, or in no file. */
 static size_t object_of(const struct run *r, const char *location)
 {
 	struct addr_range first;
 	size_t n;
 
-	if (code_map_intervals(r->code, location, &first, 1, &n) < 0 ||
+	if (jit_is_name(location) || code_map_intervals(r->code, location, &first, 1, &n) < 0 ||
 	    ABI_CODE_OBJECT(first.lo) >= code_map_count(r->code))
 		return SIZE_MAX;
 	return ABI_CODE_OBJECT(first.lo);
@@ -71,7 +72,8 @@ static char *program_of_wrapper(const struct run *r)
 	for (size_t i = 0; i < r->profile.n_samples; i++) {
 		size_t object = object_of(r, r->profile.samples[i].location);
 
-		if (wait_of(r->profile.samples[i].location, NULL))
+		if (wait_of(r->profile.samples[i].location, NULL) ||
+		    jit_is_name(r->profile.samples[i].location))
 			continue;
 		all += r->profile.samples[i].count;
 		if (object < n)

@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/jit.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/waits.h"
@@ -357,7 +358,7 @@ static int check_fixed_line(struct run *r, struct error *e)
 		written = place;
 	}
 	/* A line drawn from the samples of an earlier run was there. */
-	if (!written || !*written || r->options.binaries.n || r->wrapper ||
+	if (!written || !*written || r->options.binaries.n || r->wrapper || jit_is_name(written) ||
 	    (r->repeat && r->repeat->line == r->options.fixed_line))
 		return 0;
 	if (r->options.granularity == RUN_BY_FUNCTION) {

@@ -151,6 +151,11 @@ void unwind_log_errors(const struct session *s, FILE *f)
 			"%zu x no room for an executable or library (%d at most): samples and "
 			"points in it were not counted\n",
 			m->n_surplus, CODE_MAX_OBJECTS);
+	if (m->n_surplus_maps)
+		(void)fprintf(f,
+			      "%zu x no room for a perf map: the code that it names is shown as "
+			      "unnamed\n",
+			      m->n_surplus_maps);
 	if (m->n_without_rows)
 		(void)fprintf(f, "%zu x an object's call frame information cannot be used: %s\n",
 			      m->n_without_rows, m->rows_error.text);

@@ -147,6 +147,21 @@ static int add_copy(struct reader *r, const struct map_entry *m)
 	return 0;
 }
 
+static int add_made(struct map_list *l, const struct map_entry *m)
+{
+	struct map_made *last = l->n_made ? &l->made[l->n_made - 1] : NULL;
+
+	if (last && m->start < last->end)
+		return 0;
+	if (last && m->start == last->end) {
+		last->end = m->end;
+		return 0;
+	}
+	return l->n_made == MAP_MADE_MAX
+		       ? 0
+		       : array_add(l->made, l->n_made, (struct map_made){m->start, m->end});
+}
+
 /* Memory that has an inode, but is of no file system that programs are on. */
 static bool is_memory(const char *path, const char *limit)
 {
@@ -158,6 +173,13 @@ static bool is_memory(const char *path, const char *limit)
 	return false;
 }
 
+/* Memory files that hold no executable: .NET has its code in one, to write it at another address,
+ * and PHP in memory that all of its processes share. */
+static bool is_compilers(const char *path, const char *limit)
+{
+	return begins(path, limit, "/memfd:doublemapper") || begins(path, limit, "/dev/zero");
+}
+
 /* Adds the line's mapping if it is one; -ENOMEM is the only failure. */
 static int add_line(struct reader *r, const char *line, size_t size)
 {
@@ -165,12 +187,18 @@ static int add_line(struct reader *r, const char *line, size_t size)
 	const char *path, *limit = line + size;
 	struct map_entry m = {0};
 	enum line_kind kind = size > MAX_LINE ? LINE_OTHER : parse_line(line, limit, &m, &path);
+	bool made;
 
 	if (kind == LINE_OTHER || (l->n > 0 && m.start < l->entries[l->n - 1].end))
 		return 0;
+	made = kind == LINE_COPY || (kind == LINE_CODE && is_compilers(path, limit));
+	if (made && add_made(l, &m) < 0)
+		return -ENOMEM;
 	if (kind == LINE_COPY || (kind == LINE_CODE && m.start == r->near_end &&
 				  m.inode != r->near.inode && is_memory(path, limit)))
 		return add_copy(r, &m);
+	if (made)
+		return 0;
 	if ((size_t)(limit - path) > strlen(PROC_DELETED) &&
 	    memcmp(limit - strlen(PROC_DELETED), PROC_DELETED, strlen(PROC_DELETED)) == 0)
 		limit -= strlen(PROC_DELETED);
@@ -241,6 +269,7 @@ void map_list_free(struct map_list *l)
 		free(l->copies[i].near.path);
 	free(l->entries);
 	free(l->copies);
+	free(l->made);
 	*l = (struct map_list){0};
 }
 

@@ -16,6 +16,7 @@ struct statx;
  */
 #define MAP_LIST_MAX 65536
 #define MAP_COPIES_MAX 64
+#define MAP_MADE_MAX 4096
 
 struct map_entry {
 	uint64_t start, end; /* in the process */
@@ -24,6 +25,11 @@ struct map_entry {
 	dev_t device;
 	char *path; /* as the kernel prints it, " (deleted)" cut off; "[vdso]" and anonymous code
 		       are left out */
+};
+
+/* Executable memory of no file's: perhaps of a JIT compiler, perhaps a copy as below. */
+struct map_made {
+	uint64_t start, end;
 };
 
 /* Executable memory of no file's (or of a memory file), right behind a mapping of a file or behind
@@ -39,6 +45,9 @@ struct map_list {
 	size_t n;
 	struct map_copy *copies; /* as well; at most MAP_COPIES_MAX */
 	size_t n_copies;
+	struct map_made
+		*made; /* ascending by start, at most MAP_MADE_MAX; joined where they touch */
+	size_t n_made;
 };
 
 /* All executable file mappings of @pid, whichever of its threads live. -ESRCH: no such process. The
