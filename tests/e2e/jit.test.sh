@@ -44,7 +44,7 @@ slopes() {
 lines = {x["selected"]: x for x in json.load(sys.stdin)["points"][0]["lines"]}
 slow = lines["slow /srv/a.js:1:1 [jit]"]
 print(slow["slope"], slow["function"])
-sys.exit(0 if 0.5 < slow["slope"] < 0.8 and slow["function"] == "slow" else 1)' >found 2>>err || why+=" $(cat found);"
+sys.exit(0 if 0.5 < slow["slope"] < 0.8 and slow["function"] == "slow" and slow["object"] == "[jit]" else 1)' >found 2>>err || why+=" $(cat found);"
 }
 tried slopes
 verdict 'they have slopes' "$why" found err
@@ -69,6 +69,9 @@ scope() { # OPTION CONDITION
 tried scope JIT "$any == 1"
 verdict 'its code alone' "$why" err
 tried scope '!JIT' "$any == 0 and $calls > 0.9"
+"$COZBPF" report --json "$profile" 2>>err | python3 -c 'import json, sys
+objects = {x["object"] for x in json.load(sys.stdin)["points"][0]["lines"]}
+sys.exit(objects != {sys.argv[1]})' "$(realpath "$programs/jitted")" 2>>err || why+=' object;'
 verdict 'all but its code' "$why" err
 
 # --- no map

@@ -206,6 +206,34 @@ static void inlined_copies_are_counted(void **state)
 	tally = NULL;
 }
 
+static const char *object_of(void *b, uint64_t addr)
+{
+	(void)b;
+	return addr < 0x2000 ? "/bin/a" : "/lib/b.so";
+}
+
+static void lines_have_their_object(void **state)
+{
+	static const struct backend_sample samples[] = {{0x1000, 1}, {0x1001, 1}, {0x2000, 1}};
+	struct backend_ops ops = fake_ops;
+	struct profile_samples *list;
+	size_t n;
+
+	(void)state;
+	ops.object = object_of;
+	tally_free(tally);
+	tally = tally_new(&ops, &fake);
+	drain(samples, 3);
+	tally_list(tally, &list, &n);
+	assert_int_equal(n, 2);
+	for (size_t i = 0; i < n; i++)
+		assert_string_equal(list[i].object,
+				    strcmp(list[i].location, LINE_A) == 0 ? "/bin/a" : "/lib/b.so");
+	free(list);
+	tally_free(tally);
+	tally = NULL;
+}
+
 static void an_address_is_named_once(void **state)
 {
 	static const struct backend_sample samples[] = {
@@ -415,6 +443,7 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(lines_that_inlined_it_count, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(inlined_copies_are_counted, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(lines_have_their_object, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(an_address_is_named_once, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(places_that_change_are_named_again, set_up,
 						tear_down),

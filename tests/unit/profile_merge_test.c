@@ -49,7 +49,7 @@ static void everything_moves(void **state)
 			"\"samples\",\"location\":\"b.c:1\",\"count\":4}\n"
 			"{\"type\":\"samples\",\"location\":\"c.c:1\",\"count\":4}\n"
 			"{\"type\":\"samples\",\"location\":\"a.c:1\",\"count\":5,\"ns\":100,"
-			"\"inlined\":\"2\\ta.c:1\\tb.c:9\\n\"}\n"
+			"\"inlined\":\"2\\ta.c:1\\tb.c:9\\n\",\"object\":\"/bin/a\"}\n"
 			"{\"type\":\"addresses\",\"path\":\"b\",\"counts\":\"1:1\"}\n");
 	profile_merge(&all, &one);
 	profile_merge(&all, &two);
@@ -73,6 +73,7 @@ static void everything_moves(void **state)
 	assert_int_equal(all.sampled, 19);
 	assert_int_equal(all.unattributed, 3);
 	assert_string_equal(all.samples[0].inlined, "2\ta.c:1\tb.c:9\n");
+	assert_string_equal(all.samples[0].object, "/bin/a");
 	assert_int_equal(all.n_addresses, 2);
 	assert_string_equal(all.addresses[1].path, "b");
 	assert_int_equal(one.n_addresses, 0);

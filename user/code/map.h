@@ -83,6 +83,8 @@ int code_map_name(struct code_map *m, uint64_t code, const char **ret_line,
 size_t code_map_callers(struct code_map *m, uint64_t code, const char **ret, size_t max);
 /* See backend_ops.inlined. */
 const char *code_map_inlined(struct code_map *m, uint64_t code);
+/* See backend_ops.object. */
+const char *code_map_object_of(struct code_map *m, uint64_t code);
 /* The object that @code is in, and where in its file. -ENOENT: none that has a file. */
 int code_map_file_place(const struct code_map *m, uint64_t code, size_t *ret_object,
 			uint64_t *ret_offset);

@@ -192,6 +192,16 @@ const char *code_map_inlined(struct code_map *m, uint64_t code)
 	return o ? code_inlined_text(m, o, vaddr) : NULL;
 }
 
+const char *code_map_object_of(struct code_map *m, uint64_t code)
+{
+	uint32_t object = ABI_CODE_OBJECT(code);
+
+	if (object == ABI_KERNEL_OBJECT)
+		return code_name_intern(m, "[kernel]")->text;
+	return object < m->n_objects ? code_name_intern(m, m->objects[object]->entry.path)->text
+				     : NULL;
+}
+
 bool code_map_place(const struct code_map *m, size_t i, struct addr_range r, struct addr_range *ret)
 {
 	const struct code_object *o = m->objects[i];

@@ -126,6 +126,9 @@ struct backend_ops {
 	/* Optional: the lines on the way from @addr out of the inlined copies around it, its own
 	 * first, separated by tabs. Interned as names are; NULL: it was not inlined. */
 	const char *(*inlined)(void *b, uint64_t addr);
+	/* Optional: the path of the executable or library that @addr is in, or what it is instead
+	 * in brackets. Interned as names are; NULL: not known. */
+	const char *(*object)(void *b, uint64_t addr);
 	/* The intervals of a name that name() returned or the user wrote: at least one, at most
 	 * ABI_MAX_INTERVALS. -ENOENT. */
 	int (*intervals)(void *b, const char *line, struct abi_interval *ret, size_t *ret_n);

@@ -176,6 +176,8 @@ static int address_entry(struct tally *t, uint64_t addr, struct address_entry **
 		return r;
 	if (r >= 0 && name)
 		line = line_entry(t, name, function);
+	if (line && !line->line.object && t->ops->object)
+		line->line.object = t->ops->object(t->backend, addr);
 	if (a) {
 		a->line = line;
 		*ret = a;
@@ -489,6 +491,7 @@ void tally_list(struct tally *t, struct profile_samples **ret, size_t *ret_n)
 				.location = (char *)l->line.name,
 				.count = l->line.total,
 				.function = (char *)(uintptr_t)l->line.function,
+				.object = (char *)(uintptr_t)l->line.object,
 				.ns = l->line.ns,
 				.inlined = describe_copies(l),
 			};

@@ -15,6 +15,7 @@ struct tally;
 struct tally_line {
 	const char *name;     /* interned by the backend */
 	const char *function; /* of the first address seen in the line, or NULL */
+	const char *object;   /* likewise: see backend_ops */
 	uint64_t total;	      /* samples since the start */
 	uint64_t ns;	      /* execution that they stand for */
 	uint64_t recent;      /* since tally_forget_recent; 0 of a wait */

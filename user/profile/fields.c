@@ -142,6 +142,7 @@ static const struct field samples_list[] = {
 	FIELD(profile_samples, ns, FIELD_U64, false),
 	FIELD(profile_samples, inlined, FIELD_STRING, false),
 	FIELD(profile_samples, source, FIELD_STRING, false),
+	FIELD(profile_samples, object, FIELD_STRING, false),
 };
 const struct field_table samples_fields = TABLE(samples_list, 2);
 

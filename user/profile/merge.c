@@ -54,6 +54,7 @@ void profile_add_up_samples(struct profile *p)
 				s[out].ns = 0;
 			take_missing(&s[out].source, &s[i].source);
 			take_missing(&s[out].function, &s[i].function);
+			take_missing(&s[out].object, &s[i].object);
 			fields_free(&samples_fields, &s[i]);
 		} else {
 			s[++out] = s[i];
@@ -105,6 +106,7 @@ void profile_set_samples(struct profile *p, const struct profile_samples *s, siz
 		to->inlined = s[i].inlined ? xstrdup(s[i].inlined) : NULL;
 		to->source = s[i].source ? xstrdup(s[i].source) : NULL;
 		to->function = s[i].function ? xstrdup(s[i].function) : NULL;
+		to->object = s[i].object ? xstrdup(s[i].object) : NULL;
 	}
 	profile_add_up_samples(p);
 }

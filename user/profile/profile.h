@@ -162,6 +162,8 @@ struct profile_samples {
 	char *source;
 	char *function; /* ours: the function around the line; NULL: not known, or the location is
 			   one */
+	char *object;	/* ours: the executable or library that it is in, or "[kernel]", "[jit]" and
+			   the   like; NULL: not known */
 };
 /* Ours: which instructions of an executable or library the samples found. A file has as many of
  * these records as it needs. */

@@ -190,12 +190,11 @@ static struct json_object *intervals_of(const struct analysis_intervals *in)
 	return o;
 }
 
-/* Copies of the line, and of what was inlined into it: samples, and source lines from the innermost
- * out. */
-static struct json_object *copies_of(const struct profile *p, const char *selected)
+/* Copies of a line, and of what was inlined into it: samples, and source lines from the innermost
+ * out. @s: the line's; NULL: none. */
+static struct json_object *copies_of(const struct profile_samples *s)
 {
 	struct json_object *copies = json_new_array(), *o, *lines;
-	const struct profile_samples *s = profile_find_samples(p, selected);
 	_cleanup_free_ char *text = s && s->inlined ? xstrdup(s->inlined) : NULL;
 	struct inlined_copy c;
 	char *at = text;
@@ -250,10 +249,12 @@ static struct json_object *classes_of(const struct analysis_point *p)
 static void add_line(struct json_object *list, const struct profile *all,
 		     const struct analysis_line *l, bool spins, bool classes)
 {
+	const struct profile_samples *of = profile_find_samples(all, l->selected);
 	struct json_object *o = json_append_new(list);
 
 	json_add_string(o, "selected", l->selected);
 	json_add_string(o, "function", l->function);
+	json_add_string(o, "object", of ? of->object : NULL);
 	json_add_number(o, "share", l->share);
 	json_add_number(o, "slope", l->slope.effect);
 	json_add_number(o, "slope_low", l->slope.low);
@@ -273,7 +274,7 @@ static void add_line(struct json_object *list, const struct profile *all,
 	json_add_number(o, "presence_error", l->allow.presence.error);
 	json_add(o, "cells", cells_of(l));
 	json_add(o, "curve", curve_of(&l->curve, l->allow));
-	json_add(o, "inlined", copies_of(all, l->selected));
+	json_add(o, "inlined", copies_of(of));
 	json_add_string(o, "verdict_text", text_verdict(l, spins).text);
 	if (l->latency)
 		json_add(o, "latency", latency_of(l->latency));

@@ -317,6 +317,13 @@ static const char *inlined(void *b, uint64_t addr)
 	return code_map_inlined(s->points.code, addr);
 }
 
+static const char *object(void *b, uint64_t addr)
+{
+	struct session *s = b;
+
+	return code_map_object_of(s->points.code, addr);
+}
+
 static int intervals(void *b, const char *line, struct abi_interval *ret, size_t *ret_n)
 {
 	struct session *s = b;
@@ -347,5 +354,6 @@ const struct backend_ops session_backend = {
 	.name = name,
 	.callers = callers,
 	.inlined = inlined,
+	.object = object,
 	.intervals = intervals,
 };
