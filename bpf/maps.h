@@ -167,6 +167,14 @@ struct {
 } samples __weak SEC(".maps");
 
 struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, ABI_MAX_SAMPLES);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct abi_elsewhere);
+	__type(value, struct abi_sample_sum);
+} elsewhere __weak SEC(".maps");
+
+struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, u32);

@@ -17,6 +17,26 @@ static __always_inline void count_sample(u64 code, u64 weight)
 	count_in(&samples, &code, weight);
 }
 
+/* Counts a sample of @code (0: of no place) by the object whose code the thread executes, if that
+ * is another one. Of several places it is none. */
+static __always_inline void count_elsewhere(u64 code, u64 ip, bool user, struct task_struct *task,
+					    u64 weight)
+{
+	struct abi_elsewhere at = {.code = code, .object = ABI_KERNEL_OBJECT};
+	struct abi_module *m;
+	u32 module;
+
+	if (code && config.inclusive)
+		return;
+	if (user) {
+		module = unwind_module(ip, modules_of(task));
+		m = bpf_map_lookup_elem(&modules, &module);
+		at.object = m ? m->object : ABI_NO_OBJECT;
+	}
+	if (!code || ABI_CODE_OBJECT(code) != at.object)
+		count_in(&elsewhere, &at, weight);
+}
+
 struct prompt {
 	u64 now;
 	u32 me;
@@ -233,6 +253,7 @@ int sample_tick(struct bpf_perf_event_data *ctx)
 		code = ABI_CODE(ABI_KERNEL_OBJECT, interrupted.ip - config.kernel_base);
 	else
 		code = code_of_sample(&interrupted, user, task);
+	count_elsewhere(code, interrupted.ip, user, task, weight);
 	if (!code) {
 		cuts = chain_cuts(sum);
 		ADD(sum->samples_outside, 1);

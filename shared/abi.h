@@ -130,6 +130,7 @@ _Static_assert(sizeof(struct abi_proc) == 24, "abi_proc");
 #define ABI_CODE(object, pc) (((abi_u64)(object) + 1) << 32 | (abi_u32)(pc))
 #define ABI_CODE_OBJECT(code) (((abi_u32)((code) >> 32) & 0x1fffffffU) - 1)
 #define ABI_KERNEL_OBJECT 0x0fffffffU
+#define ABI_NO_OBJECT 0x0ffffffeU /* memory of no file that is known */
 #define ABI_CODE_PC(code) ((abi_u32)(code))
 #define ABI_CODE_WAITS(kind, code) \
 	((abi_u64)(kind) << 61 |   \
@@ -137,6 +138,15 @@ _Static_assert(sizeof(struct abi_proc) == 24, "abi_proc");
 #define ABI_CODE_WAIT(code) ((abi_u32)((code) >> 61))
 #define ABI_CODE_PLACE(code) ((code) & ((1ULL << 61) - 1))
 _Static_assert(ABI_WAITS <= 7, "three bits, and one more is the end of the last one's places");
+
+/* What threads executed instead of the place that their samples belong to: code that it called.
+ */
+struct abi_elsewhere {
+	abi_u64 code;	/* ABI_CODE of the place; 0: nothing in scope had called it */
+	abi_u32 object; /* a number as in ABI_CODE, ABI_KERNEL_OBJECT or ABI_NO_OBJECT */
+	abi_u32 reserved;
+};
+_Static_assert(sizeof(struct abi_elsewhere) == 16, "no padding");
 
 /* Samples of one place, or of one chain. */
 struct abi_sample_sum {

@@ -10,7 +10,7 @@ import os
 import re
 import sys
 
-TYPES = {"startup", "experiment", "throughput-point", "latency-point", "runtime", "samples", "addresses", "slopes"}
+TYPES = {"startup", "experiment", "throughput-point", "latency-point", "runtime", "samples", "elsewhere", "addresses", "slopes"}
 
 
 with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "shared", "waits.def"), encoding="utf-8") as kinds:

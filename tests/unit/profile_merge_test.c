@@ -40,6 +40,7 @@ static void everything_moves(void **state)
 			"{\"type\":\"runtime\",\"time\":10}\n{\"type\":\"samples\",\"location\":"
 			"\"a.c:1\",\"count\":3,\"ns\":30}\n"
 			"{\"type\":\"samples\",\"location\":\"c.c:1\",\"count\":3,\"ns\":30}\n"
+			"{\"type\":\"elsewhere\",\"object\":\"/l\",\"count\":2}\n"
 			"{\"type\":\"addresses\",\"path\":\"a\",\"counts\":\"1:1\"}\n");
 	read_text(&two, "{\"type\":\"startup\",\"time\":2}\n"
 			"{\"type\":\"experiment\",\"selected\":\"b.c:1\",\"speedup\":0.5,"
@@ -50,6 +51,8 @@ static void everything_moves(void **state)
 			"{\"type\":\"samples\",\"location\":\"c.c:1\",\"count\":4}\n"
 			"{\"type\":\"samples\",\"location\":\"a.c:1\",\"count\":5,\"ns\":100,"
 			"\"inlined\":\"2\\ta.c:1\\tb.c:9\\n\",\"object\":\"/bin/a\"}\n"
+			"{\"type\":\"elsewhere\",\"object\":\"/m\",\"count\":3,"
+			"\"location\":\"b.c:1\"}\n"
 			"{\"type\":\"addresses\",\"path\":\"b\",\"counts\":\"1:1\"}\n");
 	profile_merge(&all, &one);
 	profile_merge(&all, &two);
@@ -74,6 +77,11 @@ static void everything_moves(void **state)
 	assert_int_equal(all.unattributed, 3);
 	assert_string_equal(all.samples[0].inlined, "2\ta.c:1\tb.c:9\n");
 	assert_string_equal(all.samples[0].object, "/bin/a");
+	assert_int_equal(all.n_elsewhere, 2);
+	assert_null(all.elsewhere[0].location);
+	assert_int_equal(all.elsewhere[0].count, 2);
+	assert_string_equal(all.elsewhere[1].location, "b.c:1");
+	assert_string_equal(all.elsewhere[1].object, "/m");
 	assert_int_equal(all.n_addresses, 2);
 	assert_string_equal(all.addresses[1].path, "b");
 	assert_int_equal(one.n_addresses, 0);

@@ -107,6 +107,87 @@ static void pythons_evaluator_is_known(void **state)
 	profile_free(&p);
 }
 
+static void add_elsewhere(struct profile *p, const char *location, const char *object,
+			  uint64_t count)
+{
+	p->elsewhere = reallocarray(p->elsewhere, p->n_elsewhere + 1, sizeof(*p->elsewhere));
+	assert_non_null(p->elsewhere);
+	p->elsewhere[p->n_elsewhere++] =
+		(struct profile_elsewhere){.location = location ? strdup(location) : NULL,
+					   .object = strdup(object),
+					   .count = count};
+}
+
+/* Where the evaluator is in a library, which is not in scope. */
+static void pythons_library_is_known(void **state)
+{
+	struct profile p = {.unattributed = 90};
+	char *text;
+
+	(void)state;
+	add(&p, "main", NULL, 10);
+	add_elsewhere(&p, NULL, "/usr/lib/libpython3.13.so.1.0", 50);
+	add_elsewhere(&p, NULL, "/usr/lib/libpython3.13.so.1.0", 4);
+	add_elsewhere(&p, "main", "/usr/lib/libpython3.13.so.1.0", 6);
+	add_elsewhere(&p, NULL, "/usr/lib/libz.so.1", 30);
+	text = print(&p, &(struct report_options){.width = 1000}, NULL);
+	says(text, "60 % of the samples are in the evaluator of Python");
+	free(text);
+	/* With a perf map it runs the functions of that. */
+	p.elsewhere[0].location = strdup("py::f:/a.py [jit]");
+	text = print(&p, &(struct report_options){.width = 1000}, NULL);
+	says(text, "10 % of the samples are in the evaluator of Python");
+	free(text);
+	profile_free(&p);
+}
+
+/* A profile of nothing in scope says what there was instead. */
+static void objects_out_of_scope_are_named(void **state)
+{
+	const struct report_hints h = {.samples_out_of_scope = 200};
+	struct profile p = {.unattributed = 200};
+	char *text;
+
+	(void)state;
+	text = print(&p, &(struct report_options){.width = 1000}, &h);
+	says(text, "all 200 fell outside it. The scope");
+	free(text);
+	add_elsewhere(&p, NULL, "[kernel]", 40);
+	add_elsewhere(&p, NULL, "/usr/lib/libz.so.1", 155);
+	add_elsewhere(&p, NULL, "[anonymous]", 5);
+	text = print(&p, &(struct report_options){.width = 1000}, &h);
+	says(text, "all 200 fell outside it: 78 % in libz.so.1, 20 % in the kernel. The scope");
+	free(text);
+	profile_free(&p);
+}
+
+/* What has no line is somewhere. */
+static void objects_without_a_line_are_named(void **state)
+{
+	struct profile p = {.sampled = 40, .unattributed = 60};
+	char *text;
+
+	(void)state;
+	add(&p, "main", NULL, 40);
+	add_elsewhere(&p, NULL, "/usr/lib/libz.so.1", 50);
+	add_elsewhere(&p, NULL, "/usr/bin/main", 10);
+	p.slopes = calloc(1, sizeof(*p.slopes));
+	assert_non_null(p.slopes);
+	p.n_slopes = 1;
+	p.slopes[0] = (struct profile_slopes){.point = strdup("p"),
+					      .began = 1,
+					      .length = 250000000,
+					      .seen = 10,
+					      .visits = 10,
+					      .time_ns = 1000,
+					      .places = strdup("900\tmain\n")};
+	text = print(&p, &(struct report_options){.width = 1000}, NULL);
+	says(text, "60 % of the samples belong to no line");
+	says(text, "(of all samples, 50 % in libz.so.1, 10 % in main). Shares");
+	free(text);
+	profile_free(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -114,6 +195,9 @@ int main(void)
 		cmocka_unit_test(the_option_is_named),
 		cmocka_unit_test(little_is_not_worth_a_sentence),
 		cmocka_unit_test(pythons_evaluator_is_known),
+		cmocka_unit_test(pythons_library_is_known),
+		cmocka_unit_test(objects_out_of_scope_are_named),
+		cmocka_unit_test(objects_without_a_line_are_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

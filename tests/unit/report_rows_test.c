@@ -312,10 +312,44 @@ static void shares_without_a_point(void **state)
 	profile_free(&p);
 }
 
+/* What a line had called takes the time. */
+static void time_elsewhere_is_told(void **state)
+{
+	static const char told[] = "80 % of the time of sure.c:1 is in ";
+	struct profile_elsewhere *e;
+	struct profile p = {.sampled = 100};
+	char *text;
+
+	(void)state;
+	try_line(&p, "/a/sure.c:1", 0.5);
+	p.samples = calloc(1, sizeof(*p.samples));
+	p.elsewhere = e = calloc(1, sizeof(*p.elsewhere));
+	assert_true(p.samples && e);
+	p.samples[0] = (struct profile_samples){.location = strdup("/a/sure.c:1"), .count = 50};
+	*e = (struct profile_elsewhere){strdup("/a/sure.c:1"), strdup("/lib/libz.so.1.3"), 40};
+	p.n_samples = p.n_elsewhere = 1;
+	text = print(&p, &(struct report_options){.width = 1000}, NULL);
+	says(text, told);
+	says(text, "libz.so.1.3: -b MAIN -b 'libz.so*' tries what is there.\n");
+	free(text);
+	free(e->object);
+	e->object = strdup("[kernel]");
+	text = print(&p, &(struct report_options){.width = 1000}, NULL);
+	says(text, told);
+	says(text, " is in the kernel.\n");
+	free(text);
+	e->count = 24;
+	text = print(&p, &(struct report_options){.width = 1000}, NULL);
+	says_not(text, " of the time of ");
+	free(text);
+	profile_free(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_sure_comes_first),
+		cmocka_unit_test(time_elsewhere_is_told),
 		cmocka_unit_test(slopes_are_sorted_by_what_is_sure),
 		cmocka_unit_test(lines_without_evidence_are_folded),
 		cmocka_unit_test(rows_are_ten_at_most),

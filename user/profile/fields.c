@@ -146,6 +146,13 @@ static const struct field samples_list[] = {
 };
 const struct field_table samples_fields = TABLE(samples_list, 2);
 
+static const struct field elsewhere_list[] = {
+	FIELD(profile_elsewhere, object, FIELD_STRING, true),
+	FIELD(profile_elsewhere, count, FIELD_U64, true),
+	FIELD(profile_elsewhere, location, FIELD_STRING, false),
+};
+const struct field_table elsewhere_fields = TABLE(elsewhere_list, 0);
+
 static const struct field addresses_list[] = {
 	FIELD(profile_addresses, path, FIELD_STRING, true),
 	FIELD(profile_addresses, build, FIELD_STRING, false),

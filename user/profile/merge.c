@@ -89,6 +89,22 @@ void profile_clear_addresses(struct profile *p)
 	fields_free_all(&addresses_fields, &p->addresses, &p->n_addresses, sizeof(*p->addresses));
 }
 
+void profile_clear_elsewhere(struct profile *p)
+{
+	fields_free_all(&elsewhere_fields, &p->elsewhere, &p->n_elsewhere, sizeof(*p->elsewhere));
+}
+
+void profile_set_elsewhere(struct profile *p, const struct profile_elsewhere *all, size_t n)
+{
+	profile_clear_elsewhere(p);
+	p->elsewhere = xmemdup(all, n, sizeof(*all));
+	p->n_elsewhere = n;
+	for (size_t i = 0; i < n; i++) {
+		p->elsewhere[i].location = all[i].location ? xstrdup(all[i].location) : NULL;
+		p->elsewhere[i].object = xstrdup(all[i].object);
+	}
+}
+
 void profile_clear_samples(struct profile *p)
 {
 	fields_free_all(&samples_fields, &p->samples, &p->n_samples, sizeof(*p->samples));
@@ -160,6 +176,8 @@ void profile_append(struct profile *into, struct profile *from)
 	move(&into->slopes, &into->n_slopes, from->slopes, from->n_slopes, sizeof(*from->slopes));
 	move(&into->samples, &into->n_samples, from->samples, from->n_samples,
 	     sizeof(*from->samples));
+	move(&into->elsewhere, &into->n_elsewhere, from->elsewhere, from->n_elsewhere,
+	     sizeof(*from->elsewhere));
 	move(&into->addresses, &into->n_addresses, from->addresses, from->n_addresses,
 	     sizeof(*from->addresses));
 	profile_add_count(&into->runtime_ns, from->runtime_ns);

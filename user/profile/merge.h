@@ -17,6 +17,9 @@ void profile_add_up_samples(struct profile *p);
 void profile_set_samples(struct profile *p, const struct profile_samples *s, size_t n);
 void profile_clear_samples(struct profile *p);
 void profile_clear_addresses(struct profile *p);
+/* Likewise. */
+void profile_set_elsewhere(struct profile *p, const struct profile_elsewhere *all, size_t n);
+void profile_clear_elsewhere(struct profile *p);
 
 /* The rest is internal to the package. A file says what it likes: sums end at UINT64_MAX. */
 void profile_add_count(uint64_t *to, uint64_t more);

@@ -165,6 +165,12 @@ struct profile_samples {
 	char *object;	/* ours: the executable or library that it is in, or "[kernel]", "[jit]" and
 			   the   like; NULL: not known */
 };
+/* Ours: what samples of a location executed instead of its own code: what it called. */
+struct profile_elsewhere {
+	char *location; /* NULL: samples that belong to no location */
+	char *object;	/* as in struct profile_samples; "[anonymous]": memory of no file */
+	uint64_t count;
+};
 /* Ours: which instructions of an executable or library the samples found. A file has as many of
  * these records as it needs. */
 struct profile_addresses {

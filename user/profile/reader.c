@@ -122,6 +122,9 @@ static int add_record(struct parser *ps, const struct record *rec)
 	case RECORD_SAMPLES:
 		return append(&log->samples, &log->n_samples, &rec->samples, sizeof(rec->samples),
 			      MAX_SAMPLES);
+	case RECORD_ELSEWHERE:
+		return append(&log->elsewhere, &log->n_elsewhere, &rec->elsewhere,
+			      sizeof(rec->elsewhere), MAX_SAMPLES);
 	case RECORD_ADDRESSES:
 		return append(&log->addresses, &log->n_addresses, &rec->addresses,
 			      sizeof(rec->addresses), MAX_SAMPLES);
@@ -318,6 +321,7 @@ void profile_free(struct profile *p)
 	fields_free_all(&startup_fields, &p->runs, &p->n_runs, sizeof(*p->runs));
 	fields_free_all(&slopes_fields, &p->slopes, &p->n_slopes, sizeof(*p->slopes));
 	profile_clear_samples(p);
+	profile_clear_elsewhere(p);
 	profile_clear_addresses(p);
 	*p = (struct profile){0};
 }
@@ -373,6 +377,8 @@ void profile_rename_lines(struct profile *p, char *(*rename)(const char *line, v
 		if (p->samples[i].inlined)
 			rename_words(&p->samples[i].inlined, rename, arg);
 	}
+	for (size_t i = 0; i < p->n_elsewhere; i++)
+		rename_one(&p->elsewhere[i].location, rename, arg);
 	for (size_t i = 0; i < p->n_slopes; i++)
 		rename_words(&p->slopes[i].places, rename, arg);
 	profile_add_up_samples(p);

@@ -32,6 +32,8 @@ struct profile {
 	struct profile_samples
 		*samples; /* merged over runs, one per location, in the order of strcmp */
 	size_t n_samples;
+	struct profile_elsewhere *elsewhere; /* of all runs, as they come */
+	size_t n_elsewhere;
 	struct profile_addresses *addresses; /* of all runs, as they come */
 	size_t n_addresses;
 	struct profile_slopes *slopes; /* of all runs, as they come */

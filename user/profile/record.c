@@ -71,6 +71,7 @@ static const struct {
 	{"progress-point", RECORD_POINT, &throughput_fields, parse_throughput},
 	{"latency-point", RECORD_POINT, &latency_fields, parse_latency},
 	{"samples", RECORD_SAMPLES, &samples_fields, NULL},
+	{"elsewhere", RECORD_ELSEWHERE, &elsewhere_fields, NULL},
 	{"addresses", RECORD_ADDRESSES, &addresses_fields, NULL},
 	{"slopes", RECORD_SLOPES, &slopes_fields, NULL},
 	{"startup", RECORD_STARTUP, &startup_time_fields, parse_startup},
@@ -90,6 +91,7 @@ static const struct {
 			  &latency_fields}, /* the name, whichever the kind */
 	[RECORD_RUNTIME] = {0, &nothing},
 	[RECORD_SAMPLES] = {sizeof(struct profile_samples), &samples_fields},
+	[RECORD_ELSEWHERE] = {sizeof(struct profile_elsewhere), &elsewhere_fields},
 	[RECORD_ADDRESSES] = {sizeof(struct profile_addresses), &addresses_fields},
 	[RECORD_SLOPES] = {sizeof(struct profile_slopes), &slopes_fields},
 };

@@ -27,7 +27,7 @@ extern const struct field_table startup_time_fields, startup_fields;
 extern const struct field_table throughput_fields, throughput_timing_fields, throughput_part_fields,
 	throughput_settled_fields, throughput_cost_fields, latency_fields, runtime_fields,
 	chains_fields, machine_fields, ended_fields;
-extern const struct field_table samples_fields, addresses_fields, slopes_fields;
+extern const struct field_table samples_fields, elsewhere_fields, addresses_fields, slopes_fields;
 /* Of a struct profile_latency. */
 extern const struct field_table latency_measured_fields;
 
@@ -86,6 +86,7 @@ enum record_type {
 	RECORD_POINT,
 	RECORD_RUNTIME,
 	RECORD_SAMPLES,
+	RECORD_ELSEWHERE,
 	RECORD_ADDRESSES,
 	RECORD_SLOPES
 };
@@ -98,6 +99,7 @@ struct record {
 		struct profile_experiment experiment;
 		struct profile_point point;
 		struct profile_samples samples;
+		struct profile_elsewhere elsewhere;
 		struct profile_addresses addresses;
 		struct profile_runtime runtime;
 		struct profile_slopes slopes;

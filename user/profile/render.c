@@ -235,6 +235,8 @@ void render_log(FILE *out, enum profile_format format, const struct profile_runt
 	end(out, o);
 	for (size_t i = 0; i < p->n_samples; i++)
 		render(out, format, "samples", &samples_fields, &p->samples[i]);
+	for (size_t i = 0; i < p->n_elsewhere; i++)
+		render(out, format, "elsewhere", &elsewhere_fields, &p->elsewhere[i]);
 	for (size_t i = 0; i < p->n_addresses; i++)
 		render(out, format, "addresses", &addresses_fields, &p->addresses[i]);
 }

@@ -78,15 +78,17 @@ bool intervals_missing(const struct report *r)
 static bool no_samples(const struct report *r)
 {
 	uint64_t in = r->h->samples_in_scope, out = r->h->samples_out_of_scope;
+	_cleanup_free_ char *objects = elsewhere_text(r, (double)r->p->unattributed);
 
 	if (r->p->n_samples || in)
 		return false;
 	if (out)
 		note(r, NOTE_REASON,
 		     "No sample fell into the scope; all %" PRIu64
-		     " fell outside it. The scope is the program's own sources unless --source and "
+		     " fell outside it%s%s. The scope is the program's own sources unless --source "
+		     "and "
 		     "--binary say otherwise: widen it with --binary '*' or --source GLOB.",
-		     out);
+		     out, objects ? ": " : "", objects ? objects : "");
 	else
 		note(r, NOTE_REASON,
 		     "There are no samples: the program hardly ran on a CPU. A causal profile "

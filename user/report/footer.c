@@ -367,6 +367,7 @@ static void note_unattributed(const struct report *r)
 	double none = (double)r->p->unattributed, all = none + (double)r->p->sampled;
 	double too_deep = (double)r->p->too_deep, cut_short = (double)r->p->cut_short;
 	struct words deep = {""}, cut = {""};
+	_cleanup_free_ char *objects = elsewhere_text(r, all);
 
 	if (too_deep > 0)
 		deep = text_words("%.1f %% had call chains of more frames than are looked at, ",
@@ -378,10 +379,13 @@ static void note_unattributed(const struct report *r)
 		note(r, none < UNATTRIBUTED_MUCH * all ? NOTE_DETAIL : NOTE_PLAIN,
 		     "%.0f %% of the samples belong to no line or function of the tables: %s%s%s "
 		     "are in code out of scope that nothing in scope "
-		     "called, or in functions without a name. Shares are of all samples, these "
+		     "called, or in functions without a name%s%s%s. Shares are of all samples, "
+		     "these "
 		     "included.",
 		     100 * none / all, deep.text, cut.text,
-		     too_deep + cut_short > 0 ? "the others" : "they");
+		     too_deep + cut_short > 0 ? "the others" : "they",
+		     objects ? " (of all samples, " : "", objects ? objects : "",
+		     objects ? ")" : "");
 }
 
 #define MOST_STRIPPED 4 /* files that are named */

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/waits.h"
 
+#include <fnmatch.h>
 #include <string.h>
 
 /* Of all samples, to be worth a sentence. */
@@ -57,6 +58,14 @@ static struct counts count(const struct profile *p)
 			c.named += n;
 		else if (strstr(s->function ? s->function : s->location, "PyEval_EvalFrame"))
 			c.evaluator += n;
+	}
+	/* Its library, as it is where that is not in scope. */
+	for (size_t i = 0; i < p->n_elsewhere; i++) {
+		const struct profile_elsewhere *e = &p->elsewhere[i];
+
+		if (!fnmatch("libpython3*", basename(e->object), 0) &&
+		    !(e->location && jit_is_name(e->location)))
+			c.evaluator += (double)e->count;
 	}
 	c.all += (double)p->unattributed;
 	return c;

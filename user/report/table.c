@@ -319,6 +319,7 @@ void table_notes(const struct report *r, const struct analysis_point *point)
 	note_slopes(r, point, lines, n);
 	note_waits(r, lines, n);
 	note_phases(r, point, lines, n);
+	elsewhere_notes(r, point);
 	if (point->speed.spins)
 		note(r, NOTE_WARNING,
 		     "threads spin here; effects may read low. What a visit executes follows the "

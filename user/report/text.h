@@ -197,6 +197,11 @@ void classes_print(const struct report *r, const struct analysis_point *point);
 void footer_print(const struct report *r, const struct notes *run);
 void next_print(const struct report *r);
 void footer_notes(const struct report *r);
+/* Which objects samples that belong to no line executed, in per cent of @of; NULL: not known. The
+ * caller's. */
+char *elsewhere_text(const struct report *r, double of);
+/* Of which rows most of the time is in another object than their own. */
+void elsewhere_notes(const struct report *r, const struct analysis_point *point);
 /* jit.c: what would give code names that has none. */
 void jit_notes(const struct report *r);
 /* Does a row of any point have this verdict, for this reason? */

@@ -319,6 +319,7 @@ void run_write_log(struct run *r)
 	(void)session_totals(r->session, &totals);
 	run_take_samples(r);
 	take_addresses(r);
+	run_take_elsewhere(r);
 	if (r->injection.mode == RUN_INJECT_TRIAL)
 		run_keep_trial(r, true);
 	runner_get_status(r->runner, &status);

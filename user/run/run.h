@@ -372,6 +372,8 @@ void run_take_machine(struct run *r, struct profile_runtime *ret);
 /* The samples so far and the length of the run, into the profile that is kept. */
 void run_take_samples(struct run *r);
 void run_write_log(struct run *r);
+/* elsewhere.c: takes into the profile what samples executed outside of their places. */
+void run_take_elsewhere(struct run *r);
 /* Closes the profile: after the log. Before run_free, so that an error that only close tells of is
  * told. */
 void run_close_profile(struct run *r);

@@ -214,6 +214,22 @@ static int drain(const struct bpf_map *map, void *keys, struct abi_sample_sum *s
 
 _Static_assert(sizeof(struct abi_chain) == ABI_CHAIN_SITES * sizeof(abi_u64), "nothing but sites");
 
+int session_elsewhere(struct session *s, struct session_elsewhere **ret, size_t *ret_n)
+{
+	_cleanup_free_ struct abi_elsewhere *keys = xcalloc(ABI_MAX_SAMPLES, sizeof(*keys));
+	_cleanup_free_ struct abi_sample_sum *sums = xcalloc(ABI_MAX_SAMPLES, sizeof(*sums));
+	uint32_t n;
+	int r = drain(s->skel->maps.elsewhere, keys, sums, ABI_MAX_SAMPLES, &n);
+
+	if (r < 0)
+		return r;
+	*ret = xcalloc(n, sizeof(**ret));
+	for (uint32_t i = 0; i < n; i++)
+		(*ret)[i] = (struct session_elsewhere){keys[i].code, keys[i].object, sums[i].count};
+	*ret_n = n;
+	return 0;
+}
+
 static int samples(void *b, struct backend_sample **ret, size_t *ret_n)
 {
 	struct session *s = b;

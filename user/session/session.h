@@ -156,6 +156,13 @@ int session_slowed(struct session *s, struct slowing_seen *ret);
 const struct abi_control *session_control(const struct session *s);
 /* The counters of all CPUs. Negative errno: *ret is left alone. */
 int session_totals(struct session *s, struct abi_totals *ret);
+/* What threads executed instead of the place that their samples belong to, since the last call. */
+struct session_elsewhere {
+	uint64_t code;	 /* of the place; 0: of none */
+	uint32_t object; /* as in struct abi_elsewhere */
+	uint64_t count;	 /* samples */
+};
+int session_elsewhere(struct session *s, struct session_elsewhere **ret, size_t *ret_n);
 /* Non-zero outcome counters in words, one a line; "" if all is well. The caller frees. */
 char *session_counters(struct session *s);
 /* Gives sampling clocks new random periods where that is due at @now. Returns when to call next.
