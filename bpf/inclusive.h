@@ -68,11 +68,24 @@ static long chain_walk_step(u32 i, struct chain_walk *w)
 	u64 code = 0;
 	union row_bits row = unwind_row(frame_call_site(&w->frame), w->modules, &code);
 
-	sampled_frame(code, row.row.kind & ABI_ROW_IN_SCOPE);
-	if (row.row.kind & ABI_ROW_IN_SCOPE)
+	sampled_frame(code, row_in_scope(row));
+	if (row_in_scope(row))
 		w->n = chain_add(w->n, code);
-	w->outcome = frame_step(&w->frame, row.row);
+	w->outcome = chain_up(&w->frame, row);
 	return w->outcome != FRAME_CALLER;
+}
+
+struct python_walk {
+	struct python_chain chain;
+	u32 n; /* sites in chain_here */
+};
+
+static long python_walk_step(u32 i, struct python_walk *w)
+{
+	(void)python_chain_step(i, &w->chain);
+	if (w->chain.found)
+		w->n = chain_add(w->n, w->chain.found);
+	return !w->chain.at;
 }
 
 /* How many sites are in scope, all of them in chain_here. */
@@ -90,6 +103,14 @@ __noinline u32 chain_gather(u64 ip, u64 sp, u64 bp, u32 how, u64 in_force)
 	if (how & CHAIN_IN_CALL)
 		w.frame.exact = unwind_row(ip, w.modules, &code).row.kind != ABI_ROW_NONE;
 	bpf_loop(config.max_frames, chain_walk_step, &w, 0);
+	if (w.outcome == CHAIN_PYTHON) {
+		struct python_walk p = {.chain = python_chain_begin(w.modules), .n = w.n};
+
+		if (p.chain.at)
+			bpf_loop(config.max_frames, python_walk_step, &p, 0);
+		w.n = p.n;
+		w.outcome = p.chain.at ? FRAME_CALLER : FRAME_END;
+	}
 	if ((w.outcome != FRAME_END || !w.n) && !(how & CHAIN_UNCOUNTED))
 		chain_count(w.outcome);
 	return w.n;

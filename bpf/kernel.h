@@ -228,6 +228,10 @@ struct mm_struct {
 	mm_context_t context;
 };
 
+struct thread_struct {
+	unsigned long fsbase;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	void *stack;
@@ -246,6 +250,7 @@ struct task_struct {
 	struct seccomp seccomp;
 	struct uprobe_task *utask;
 	unsigned in_iowait : 1;
+	struct thread_struct thread;
 };
 
 /* Never looked into; but libbpf compares a callback's type with the kernel's, and a mere

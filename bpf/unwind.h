@@ -5,6 +5,7 @@
 #pragma once
 
 #include "bpf/maps.h"
+#include "bpf/python.h"
 #include "bpf/sampled.h"
 
 static __always_inline long frame_read(void *to, u32 size, u64 from)
@@ -40,6 +41,9 @@ struct {
 	__type(key, u32);
 	__type(value, struct abi_module);
 } modules SEC(".maps");
+
+/* An outcome beside those of enum frame_outcome: the frame is CPython's own. */
+#define CHAIN_PYTHON 0x100
 
 struct chain {
 	struct frame frame;
@@ -115,23 +119,76 @@ static __always_inline union row_bits unwind_row(u64 at, u64 in_force, u64 *ret_
 	return row;
 }
 
+/* The address space that @task runs in. */
+static __always_inline u32 space_of(const struct task_struct *task)
+{
+	struct abi_proc *p = config.many ? proc_of(task) : NULL;
+
+	return !config.many ? 0 : p ? p->space : ABI_SPACE_NONE;
+}
+
+/* Memory that CPython's functions are in is executed by nobody. */
+static __always_inline bool row_in_scope(union row_bits row)
+{
+	return (row.row.kind & (ABI_ROW_IN_SCOPE | ABI_ROW_PYTHON)) == ABI_ROW_IN_SCOPE;
+}
+
+/* One step up the stack. */
+static __always_inline u32 chain_up(struct frame *f, union row_bits row)
+{
+	return row.row.kind & ABI_ROW_PYTHON ? (u32)CHAIN_PYTHON : (u32)frame_step(f, row.row);
+}
+
 static long chain_step(u32 i, struct chain *c)
 {
 	u64 code = 0;
 	union row_bits row = unwind_row(frame_call_site(&c->frame), c->modules, &code);
 
-	sampled_frame(code, row.row.kind & ABI_ROW_IN_SCOPE);
-	if (row.row.kind & ABI_ROW_IN_SCOPE) {
+	sampled_frame(code, row_in_scope(row));
+	if (row_in_scope(row)) {
 		c->found = code;
 		return 1;
 	}
 	/* Without unwinding not even the first caller is read. */
-	if (config.max_frames == 1) {
-		c->outcome = FRAME_LOST;
-		return 1;
-	}
-	c->outcome = frame_step(&c->frame, row.row);
+	c->outcome = config.max_frames == 1 ? FRAME_LOST : chain_up(&c->frame, row);
 	return c->outcome != FRAME_CALLER;
+}
+
+/* Of a frame of CPython's list: the code where it is, if that is in scope, or 0. */
+__noinline u64 python_code(u64 instr, u64 modules)
+{
+	u64 code = 0;
+	union row_bits row = unwind_row(instr, modules, &code);
+	bool in = (row.row.kind & ABI_ROW_PYTHON) && (row.row.kind & ABI_ROW_IN_SCOPE);
+
+	sampled_frame(code, in);
+	return in ? code : 0;
+}
+
+struct python_chain {
+	u64 at; /* a frame; 0: the list is over */
+	u64 modules, found;
+	u32 instr, previous;
+};
+
+static long python_chain_step(u32 i, struct python_chain *c)
+{
+	c->found = python_code(python_read(c->at + c->instr), c->modules);
+	c->at = python_read(c->at + c->previous);
+	return c->found || !c->at;
+}
+
+/* The chain of the current thread in CPython's list. */
+static __always_inline struct python_chain python_chain_begin(u64 modules)
+{
+	u32 space = space_of(bpf_get_current_task_btf());
+	struct python_chain c = {.at = python_top(space), .modules = modules};
+
+	if (space < ABI_MAX_SPACES) {
+		c.instr = pythons[space].instr;
+		c.previous = pythons[space].previous;
+	}
+	return c;
 }
 
 /* What cut call chains short on this CPU so far: a sample compares it with what it was before. */
@@ -174,21 +231,24 @@ __noinline u64 chain_first_in_scope(u64 ip, u64 sp, u64 bp, u32 how, u64 in_forc
 		c.frame.exact = unwind_row(ip, c.modules, &code).row.kind != ABI_ROW_NONE;
 
 	bpf_loop(config.max_frames, chain_step, &c, 0);
+	if (c.outcome == CHAIN_PYTHON) {
+		struct python_chain p = python_chain_begin(c.modules);
+
+		if (p.at)
+			bpf_loop(config.max_frames, python_chain_step, &p, 0);
+		c.found = p.found;
+		c.outcome = p.at ? FRAME_CALLER : FRAME_END;
+	}
 	if (!c.found && !(how & CHAIN_UNCOUNTED))
 		chain_count(c.outcome);
 	return c.found;
 }
 
-/* The modules of the address space that @task runs in. */
+/* The modules of that address space. */
 static __always_inline u64 modules_of(struct task_struct *task)
 {
-	u32 space = 0;
+	u32 space = space_of(task);
 
-	if (config.many) {
-		struct abi_proc *p = proc_of(task);
-
-		space = p ? p->space : ABI_SPACE_NONE;
-	}
 	return space < ABI_MAX_SPACES ? *(volatile u64 *)&spaces[space] : 0;
 }
 

@@ -164,7 +164,10 @@ enum abi_row_kind {
 	ABI_ROW_END,	/* there is no caller */
 	ABI_ROW_DRAP,	/* the CFA is in memory at rbp + cfa_offset, the caller's rbp at rbp */
 };
-#define ABI_ROW_KIND 0x7f
+#define ABI_ROW_KIND 0x3f
+/* In abi_row.kind: code of CPython, whose functions are in a list of its own (bpf/python.h); with
+ * ABI_ROW_IN_SCOPE, memory that such functions are in, which no thread executes. */
+#define ABI_ROW_PYTHON 0x40
 #define ABI_ROW_IN_SCOPE 0x80 /* in abi_row.kind */
 
 /* Holds from pc up to the next row's. The return address is at CFA - 8. */
@@ -172,7 +175,7 @@ struct abi_row {
 	abi_u32 pc; /* from the module's base */
 	short cfa_offset;
 	signed char rbp_slot; /* the caller's rbp is at CFA + 8 * rbp_slot; 0: it has not changed */
-	unsigned char kind;   /* enum abi_row_kind, ABI_ROW_IN_SCOPE */
+	unsigned char kind;   /* enum abi_row_kind, ABI_ROW_PYTHON, ABI_ROW_IN_SCOPE */
 };
 _Static_assert(sizeof(struct abi_row) == 8, "abi_row");
 
@@ -185,6 +188,16 @@ struct abi_module {
 	abi_u32 pad;
 };
 _Static_assert(sizeof(struct abi_module) == 40, "abi_module");
+
+/* Where CPython's state of threads is in an address space: offsets in its structures. */
+struct abi_python {
+	abi_u64 interpreter; /* the address of the pointer to the main interpreter; 0: no CPython */
+	abi_u32 threads;     /* of an interpreter: its first thread's state */
+	abi_u32 next, thread_id, frame; /* of a thread's state */
+	abi_u32 is_indirect, current;	/* the frame is that which @frame points to a pointer to */
+	abi_u32 instr, previous;	/* of a frame */
+};
+_Static_assert(sizeof(struct abi_python) == 40, "abi_python");
 
 /* Which modules an address space has, in one word: how many, and from where on in the map. */
 #define ABI_MODULES(first, n) ((abi_u64)(first) << 32 | (n))

@@ -15,9 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PART_BYTES (1ULL << 32) /* what a place in the code can tell apart (ABI_CODE) */
-#define MAX_RANGES 64		/* of one process */
-#define KEPT 64			/* of processes that have gone: samples in their code may be left */
+#define PART_BYTES MAP_PART /* what a place in the code can tell apart (ABI_CODE) */
+#define MAX_RANGES 64	    /* of one process */
+#define KEPT 64		    /* of processes that have gone: samples in their code may be left */
 /* A map is read again when code is found that it does not name, and seldom also for code whose
  * place may be another function's by now; one that is not there is looked for again. All of that
  * takes a part of one CPU's time at most. */
@@ -29,6 +29,9 @@
 /* A program can make names without end. */
 #define MAX_NAMES 65536
 #define INTERPRETED "py::"
+#define PYTHON "python"
+#define PYTHON_CODE "[python]"
+#define FROZEN "<frozen " /* how modules that are built in are called */
 
 /* Runtimes, by a file that they have mapped. */
 static const struct {
@@ -43,8 +46,8 @@ static const struct {
 	{"luajit", "luajit*", true},
 	{"luajit", "libluajit*", true},
 	{"php", "opcache.so", true},
-	{"python", "python3*", false},
-	{"python", "libpython3*", false},
+	{PYTHON, "python3*", false},
+	{PYTHON, "libpython3*", false},
 };
 
 static bool is_called(const char *path, const char *runtime)
@@ -68,9 +71,23 @@ static void find_runtime(struct code_jit *j, const struct map_list *list)
 			}
 }
 
+static bool maps_python(const struct map_list *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (is_called(list->entries[i].path, PYTHON))
+			return true;
+	return false;
+}
+
 static uint64_t bytes_of(const struct perf_map *map)
 {
 	return map->n * sizeof(*map->all) + map->names_size;
+}
+
+static void forget_python(struct code_map *m, struct code_jit *j)
+{
+	m->jit_bytes -= j->python.bytes;
+	python_free(&j->python);
 }
 
 static void forget_map(struct code_map *m, struct code_jit *j)
@@ -127,7 +144,7 @@ static bool is_wanted(struct code_map *m, struct code_jit *j)
 {
 	if (!j->map.n)
 		read_map(m, j, false);
-	return j->compiles || j->map.n;
+	return j->compiles || j->map.n || j->python.layout;
 }
 
 /* One for the process, which takes the place of the one that went first if many have. */
@@ -148,6 +165,8 @@ static struct code_jit *jit_for(struct code_map *m, pid_t pid)
 		forget_map(m, j);
 		for (size_t i = 0; i < j->n_objects; i++)
 			m->objects[j->objects[i]]->rows_base = UINT64_MAX;
+		forget_python(m, j);
+		j->python_start = 0;
 		j->interpreted = false;
 		j->file = (struct perf_map_file){0};
 		j->soon_ns = j->later_ns = 0;
@@ -170,6 +189,7 @@ void code_jits_free(struct code_map *m)
 {
 	for (size_t i = 0; i < m->n_jits; i++) {
 		perf_map_free(&m->jits[i]->map);
+		python_free(&m->jits[i]->python);
 		free(m->jits[i]);
 	}
 	free(m->jits);
@@ -178,7 +198,8 @@ void code_jits_free(struct code_map *m)
 /* The object's number; SIZE_MAX: there are too many. */
 static size_t object_of(struct code_map *m, struct code_jit *j, uint64_t base)
 {
-	const struct map_entry none = {.path = (char *)(uintptr_t) "[jit]"};
+	const struct map_entry none = {
+		.path = (char *)(uintptr_t)(j->python.layout ? PYTHON_CODE : "[jit]")};
 	struct code_object *o = NULL;
 	size_t i;
 
@@ -203,7 +224,11 @@ static size_t object_of(struct code_map *m, struct code_jit *j, uint64_t base)
 	o->in_scope = code_scope_binary(m, o);
 	/* Such code keeps frame pointers, if anything. */
 	o->rows = xcalloc(1, sizeof(*o->rows));
-	o->rows->kind = o->in_scope ? ABI_ROW_NONE | ABI_ROW_IN_SCOPE : ABI_ROW_NONE;
+	o->rows->kind = ABI_ROW_NONE;
+	if (o->in_scope)
+		o->rows->kind |= ABI_ROW_IN_SCOPE;
+	if (j->python.layout)
+		o->rows->kind |= ABI_ROW_PYTHON;
 	o->n_rows = 1;
 	o->rows_new = true;
 	o->rows_base = base;
@@ -214,19 +239,19 @@ static size_t object_of(struct code_map *m, struct code_jit *j, uint64_t base)
 /* What is made in the address space, but for copies of files' code: stretches with no file in
  * between, so that most code that is new lies in one that is there already. @files: what is mapped,
  * by start; objects of such code among it are passed over. */
-static size_t find_ranges(const struct code_map *m, const struct map_list *list,
+static size_t find_ranges(const struct code_map *m, const struct map_made *made, size_t n_made,
 			  const struct code_mapping *files, size_t n_files, struct addr_range *ret)
 {
 	uint64_t below = 0; /* where the last file below begins */
 	size_t n = 0, next = 0;
 
-	for (size_t i = 0; i < list->n_made; i++) {
-		uint64_t at = list->made[i].start, end;
+	for (size_t i = 0; i < n_made; i++) {
+		uint64_t at = made[i].start, end;
 
-		for (; at < list->made[i].end; at = end) {
+		for (; at < made[i].end; at = end) {
 			end = (at | (PART_BYTES - 1)) + 1;
-			if (end > list->made[i].end || end < at)
-				end = list->made[i].end;
+			if (end > made[i].end || end < at)
+				end = made[i].end;
 			for (; next < n_files; next++) {
 				if (m->objects[files[next].object]->jit)
 					continue;
@@ -251,6 +276,21 @@ static size_t find_ranges(const struct code_map *m, const struct map_list *list,
 	return n;
 }
 
+/* CPython's functions are in memory that nobody executes: all of that which is no file's, as much
+ * as it may still become. */
+static size_t ranges_of(const struct code_map *m, const struct code_jit *j,
+			const struct map_list *list, const struct code_mapping *files,
+			size_t n_files, struct addr_range *ret)
+{
+	struct map_made parts[MAP_PARTS_MAX];
+
+	if (!j || !j->python.layout)
+		return find_ranges(m, list->made, list->n_made, files, n_files, ret);
+	for (size_t i = 0; i < list->n_parts; i++)
+		parts[i] = (struct map_made){list->parts[i], list->parts[i] + MAP_PART};
+	return find_ranges(m, parts, list->n_parts, files, n_files, ret);
+}
+
 /* The interpreter whose functions the map names is not what is looked for: its samples are theirs.
  * Unless the user says what is in scope. */
 static int leave_out_interpreter(struct code_map *m, const struct code_jit *j,
@@ -272,22 +312,59 @@ static int leave_out_interpreter(struct code_map *m, const struct code_jit *j,
 	return r;
 }
 
+/* Looks for CPython among what is mapped: in python3 itself, or in libpython3. Not if what it runs
+ * is in no scope: then the interpreter's own functions may be. */
+static int find_python(struct code_map *m, struct code_jit *j, const struct code_mapping *all,
+		       size_t n)
+{
+	const struct code_object made = {.entry.path = (char *)(uintptr_t)PYTHON_CODE, .jit = j};
+	int r = 0;
+
+	if (strcmp(j->runtime, PYTHON) != 0 || !code_scope_binary(m, &made) || j->map.n)
+		return 0;
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		struct code_object *o = m->objects[all[i].object];
+		const struct elf_object *elf;
+		struct python found;
+
+		if (o->jit || !all[i].placed || !is_called(o->entry.path, PYTHON))
+			continue;
+		if (j->python_start == all[i].start)
+			return 0;
+		elf = code_object_elf(o, NULL);
+		if (!elf || !python_find(elf, all[i].bias, j->pid, &found))
+			continue;
+		forget_python(m, j);
+		j->python = found;
+		j->python_start = all[i].start;
+		j->interpreted = true;
+		o->is_python = true;
+		if (!o->in_scope)
+			r = code_object_make_again(m, o);
+	}
+	return r;
+}
+
 int code_jit_place(struct code_map *m, struct code_space *s, pid_t pid, const struct map_list *list,
 		   struct code_mapping *all, size_t *n)
 {
 	struct addr_range ranges[MAX_RANGES];
 	size_t n_ranges, n_files = *n;
+	int r;
 
 	sort_array(all, n_files, compare_u64);
-	n_ranges = find_ranges(m, list, all, n_files, ranges);
 	if (s->jit && s->jit->pid != pid)
 		code_jit_drop(s);
-	if (!n_ranges)
+	if (!list->n_made && !maps_python(list))
 		return 0;
 	if (!s->jit)
 		s->jit = jit_for(m, pid);
 	find_runtime(s->jit, list);
-	if (!is_wanted(m, s->jit))
+	r = find_python(m, s->jit, all, n_files);
+	if (r < 0)
+		return r;
+	n_ranges = ranges_of(m, s->jit, list, all, n_files, ranges);
+	if (!n_ranges || !is_wanted(m, s->jit))
 		return 0;
 	for (size_t i = 0; i < n_ranges; i++) {
 		size_t object = object_of(m, s->jit, ranges[i].lo & ~(PART_BYTES - 1));
@@ -303,14 +380,14 @@ int code_jit_place(struct code_map *m, struct code_space *s, pid_t pid, const st
 
 size_t code_jit_room(const struct map_list *list)
 {
-	return list->n_made ? MAX_RANGES : 0;
+	return list->n_made || maps_python(list) ? MAX_RANGES : 0;
 }
 
 bool code_jit_same(struct code_map *m, const struct code_space *s, pid_t pid,
 		   const struct map_list *list)
 {
 	struct addr_range ranges[MAX_RANGES];
-	size_t n = find_ranges(m, list, s->mappings, s->n, ranges), at = 0;
+	size_t n = ranges_of(m, s->jit, list, s->mappings, s->n, ranges), at = 0;
 
 	for (size_t i = 0; i < s->n; i++) {
 		const struct code_mapping *k = &s->mappings[i];
@@ -347,8 +424,72 @@ static char *function_of(const char *name)
 		       : NULL;
 }
 
-int code_jit_name(struct code_map *m, const struct code_object *o, uint32_t pc,
-		  const char **ret_line, const char **ret_function)
+/* All lines of a function are known with it. */
+static void add_lines(struct code_map *m, const struct code_object *o, const struct python_code *c)
+{
+	size_t object = 0;
+
+	while (m->objects[object] != o)
+		object++;
+	for (size_t i = 0; i < c->n_lines; i++) {
+		uint64_t end = i + 1 < c->n_lines ? c->range.lo + c->lines[i + 1].at : c->range.hi;
+		struct line_location where = {.file = c->file, .line = c->lines[i].line};
+
+		if (where.line)
+			code_name_add(m->functions ? code_name_intern(m, c->function)
+						   : code_line_name(m, &where),
+				      object,
+				      (struct addr_range){c->range.lo + c->lines[i].at, end});
+	}
+}
+
+static bool has_source(const struct code_map *m, const char *file)
+{
+	return *file == '<' ? strncmp(file, FROZEN, strlen(FROZEN)) != 0
+			    : code_map_has_source(m, file);
+}
+
+/* -ENOENT: it is out of scope, and will not be asked for again. */
+static int python_name(struct code_map *m, struct code_object *o, uint64_t addr,
+		       const char **ret_line, const char **ret_function)
+{
+	struct python *p = &o->jit->python;
+	size_t n = HASH_COUNT(m->names);
+	const struct python_code *c;
+	struct line_location where;
+	bool is_new;
+
+	if (ret_function)
+		*ret_function = NULL;
+	m->jit_bytes -= p->bytes;
+	c = m->n_jit_names < MAX_NAMES && m->jit_bytes + p->bytes < MAX_BYTES
+		    ? python_code_at(p, addr, &is_new)
+		    : NULL;
+	m->jit_bytes += p->bytes;
+	/* It is looked for again. */
+	if (!c) {
+		*ret_line = unnamed(m, o->jit);
+		return 1;
+	}
+	where = (struct line_location){.file = c->file, .line = python_line_at(c, addr)};
+	if (is_new && !has_source(m, c->file)) {
+		xarray_add(o->cuts, o->n_cuts, c->range);
+		m->n_learned++;
+	} else if (is_new) {
+		add_lines(m, o, c);
+	}
+	if (!has_source(m, c->file) || (!where.line && !m->functions))
+		return -ENOENT;
+	*ret_line =
+		(m->functions ? code_name_intern(m, c->function) : code_line_name(m, &where))->text;
+	if (ret_function)
+		*ret_function = code_name_intern(m, c->function)->text;
+	m->n_jit_names += HASH_COUNT(m->names) - n;
+	return 1;
+}
+
+int code_jit_name(struct code_map *m, struct code_object *o, uint32_t pc, const char **ret_line,
+		  const char **ret_function)
 {
 	uint64_t addr = o->rows_base + pc;
 	struct code_jit *j = o->jit;
@@ -357,6 +498,8 @@ int code_jit_name(struct code_map *m, const struct code_object *o, uint32_t pc,
 	size_t n = HASH_COUNT(m->names);
 	const char *name;
 
+	if (j->python.layout)
+		return python_name(m, o, addr, ret_line, ret_function);
 	read_map(m, j, perf_map_at(&j->map, addr));
 	x = perf_map_at(&j->map, addr);
 	name = x ? j->map.names + x->name : NULL;

@@ -114,6 +114,8 @@ size_t code_map_version(const struct code_map *m);
  * libx.so.6.0.30). */
 bool code_map_is_called(const struct code_map *m, size_t i, const char *name);
 bool code_map_is_main(const struct code_map *m, size_t i); /* the executable of a process */
+/* Is it an interpreter, whose code belongs to the functions that it runs? */
+bool code_map_interprets(const struct code_map *m, size_t i);
 /* Of code that has a file: points can be there. */
 bool code_map_in_scope(const struct code_map *m, size_t i);
 const char *code_map_path(const struct code_map *m, size_t i);

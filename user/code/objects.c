@@ -287,6 +287,11 @@ bool code_map_is_main(const struct code_map *m, size_t i)
 	return m->objects[i]->is_main;
 }
 
+bool code_map_interprets(const struct code_map *m, size_t i)
+{
+	return m->objects[i]->interprets;
+}
+
 bool code_map_in_scope(const struct code_map *m, size_t i)
 {
 	return m->objects[i]->in_scope && !m->objects[i]->jit;

@@ -97,7 +97,8 @@ int code_rows_read(struct code_map *m, struct code_object *o, const struct elf_o
 	if (r < 0)
 		t = none;
 	for (size_t i = 0; i < t.n; i++)
-		t.rows[i].kind = (unsigned char)(t.rows[i].kind | ABI_ROW_IN_SCOPE);
+		t.rows[i].kind = (unsigned char)(t.rows[i].kind | ABI_ROW_IN_SCOPE |
+						 (o->is_python ? ABI_ROW_PYTHON : 0));
 	split(o, t.rows, t.n, edges_of(m, o));
 	if (r >= 0)
 		cfi_table_free(&t);

@@ -85,8 +85,11 @@ static bool system_source(const char *file)
 				"/usr/src/rustc-", /* Rust's, as the official builds and Debian's
 						      name them */
 			};
-	static const char *const parts[] = {"/.cargo/registry/", "/.cargo/git/",
-					    "/.rustup/toolchains/", "/go/pkg/mod/"};
+	static const char *const parts[] = {
+		"/.cargo/registry/", "/.cargo/git/", "/.rustup/toolchains/",
+		"/go/pkg/mod/",	     "/lib/python3", /* Python's own modules, and packages that are
+							installed */
+	};
 	const char *const base = basename(file);
 	const char *go = getenv("GOROOT");
 

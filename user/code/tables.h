@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "code/map.h"
+#include "code/python.h"
 #include "elf/perf_map.h"
 #include "shared/abi.h"
 #include "target/maps.h"
@@ -45,6 +46,8 @@ struct code_jit {
 	bool interpreted;	    /* the map names functions that an interpreter runs */
 	const char *runtime;	    /* "node" and the like */
 	struct perf_map map;	    /* n is 0: none, so far */
+	struct python python;	    /* no layout: it is no CPython, or a perf map names its code */
+	uint64_t python_start;	    /* where CPython is mapped; 0: nowhere */
 	struct perf_map_file file;  /* that it was read from */
 	uint64_t soon_ns, later_ns; /* when it may be read again */
 	uint64_t gone_ns;	    /* not used: since when */
@@ -56,6 +59,7 @@ struct code_object {
 	struct map_entry entry; /* path, device and inode; one of its mappings */
 	pid_t pid;		/* 0: entry.path can be opened as it is */
 	bool is_main, is_vdso, in_scope;
+	bool is_python;	 /* CPython itself, whose functions are found in its memory */
 	bool interprets; /* a perf map names the functions that it runs: it is in no scope that is
 			    not asked for */
 	struct code_jit *jit;  /* it is what a process makes, of no file; NULL: it is not */

@@ -122,6 +122,8 @@ int elf_object_read(const struct elf_object *o, uint64_t vaddr, void *buf, size_
  * ("ns::f(int)" or "ns::f"). Of a function that is left in parts and copies only, the most
  * complete. -ENOENT none, -EINVAL a data symbol of that name exists. */
 int elf_object_find_function(const struct elf_object *o, const char *name, struct elf_symbol *ret);
+/* Where the data symbol called @name is. -ENOENT: there is none. */
+int elf_object_find_data(const struct elf_object *o, const char *name, uint64_t *ret);
 /* Where the function called @name is entered, so that a probe on each counts every call once. That
  * is
  *  - the function itself, and its copies for certain arguments (.isra, .constprop): who calls a

@@ -90,7 +90,7 @@ static const struct symbol *find_readable(const struct symbol_index *x, const ch
 	return w.found;
 }
 
-static bool is_data(const struct elf_object *o, const char *name)
+int elf_object_find_data(const struct elf_object *o, const char *name, uint64_t *ret)
 {
 	static const uint32_t types[] = {SHT_SYMTAB, SHT_DYNSYM};
 	const struct symbol_source own = {o->elf, o->size};
@@ -109,11 +109,13 @@ static bool is_data(const struct elf_object *o, const char *name)
 			    sym.st_shndx == SHN_UNDEF)
 				continue;
 			s = elf_strptr(o->elf, t.strings, sym.st_name);
-			if (s && !strncmp(s, name, len) && (!s[len] || s[len] == '@'))
-				return true;
+			if (s && !strncmp(s, name, len) && (!s[len] || s[len] == '@')) {
+				*ret = sym.st_value;
+				return 0;
+			}
 		}
 	}
-	return false;
+	return -ENOENT;
 }
 
 /* Anything that was made of the function called @name. *ret_exact: it is written as one symbol is,
@@ -213,6 +215,7 @@ static int find(const struct elf_object *o, const char *name, const struct symbo
 {
 	const struct symbol_index *x = o->symbols;
 	const struct symbol *like, *best = NULL;
+	uint64_t data;
 	bool exact;
 	int r = symbols_load(o);
 
@@ -220,7 +223,7 @@ static int find(const struct elf_object *o, const char *name, const struct symbo
 		return r;
 	like = relative(x, name, &exact);
 	if (!like)
-		return is_data(o, name) ? -EINVAL : -ENOENT;
+		return elf_object_find_data(o, name, &data) == 0 ? -EINVAL : -ENOENT;
 	r = family(x, like, ret, ret_n);
 	if (r < 0)
 		return r;

@@ -26,6 +26,7 @@ static const struct {
 		   "perf map (/tmp/perf-PID.map)"},
 	{"php", "start it with `php -d opcache.jit_debug=16`, which writes a perf map "
 		"(/tmp/perf-PID.map)"},
+	{"python", "no function of Python was found there"},
 	{"luajit", "a LuaJIT that was built with -DLUAJIT_USE_PERFTOOLS writes a perf map "
 		   "(/tmp/perf-PID.map)"},
 };

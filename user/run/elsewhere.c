@@ -72,6 +72,9 @@ void run_take_elsewhere(struct run *r)
 					     places[i].count);
 	for (size_t i = 0; i < n_list; i++) {
 		location = NULL;
+		if (list[i].code && list[i].object < code_map_count(r->code) &&
+		    code_map_interprets(r->code, list[i].object))
+			continue;
 		if (!list[i].code || code_map_name(r->code, list[i].code, &location, NULL) >= 0)
 			all[n++] = elsewhere(
 				location, code_map_object_of(r->code, ABI_CODE(list[i].object, 0)),

@@ -54,7 +54,8 @@ static size_t object_of(const struct run *r, const char *location)
 	size_t n;
 
 	if (jit_is_name(location) || code_map_intervals(r->code, location, &first, 1, &n) < 0 ||
-	    ABI_CODE_OBJECT(first.lo) >= code_map_count(r->code))
+	    ABI_CODE_OBJECT(first.lo) >= code_map_count(r->code) ||
+	    *code_map_path(r->code, ABI_CODE_OBJECT(first.lo)) == '[')
 		return SIZE_MAX;
 	return ABI_CODE_OBJECT(first.lo);
 }

@@ -106,6 +106,7 @@ static void publish(struct session *s, size_t space)
 			.object = (unsigned int)from->object,
 		};
 	}
+	s->skel->bss->pythons[space] = k->jit ? k->jit->python.state : (struct abi_python){0};
 	__atomic_store_n(&s->skel->bss->spaces[space], ABI_MODULES(p->first, n), __ATOMIC_RELEASE);
 	used = *p;
 	*p = u->spaces[space].now;

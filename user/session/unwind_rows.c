@@ -129,7 +129,7 @@ static size_t scope_only(struct abi_row *rows, size_t n)
 	size_t used = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		unsigned char in = rows[i].kind & ABI_ROW_IN_SCOPE;
+		unsigned char in = rows[i].kind & (ABI_ROW_IN_SCOPE | ABI_ROW_PYTHON);
 
 		if (!used || in != rows[used - 1].kind)
 			rows[used++] = (struct abi_row){.pc = rows[i].pc, .kind = in};

@@ -81,6 +81,7 @@ enum line_kind {
 	LINE_CODE,  /* an executable mapping of a file */
 	LINE_FILE,  /* another mapping of a file */
 	LINE_COPY,  /* executable, but of no file */
+	LINE_DATA,  /* of no file, and to be written */
 };
 
 static bool begins(const char *p, const char *limit, const char *with)
@@ -111,6 +112,9 @@ static enum line_kind parse_line(const char *p, const char *limit, struct map_en
 		p++;
 	if (perms[2] == 'x' && m->inode == 0 && (p == limit || begins(p, limit, "[anon:")))
 		return LINE_COPY;
+	if (perms[1] == 'w' && m->inode == 0 &&
+	    (p == limit || begins(p, limit, "[anon:") || begins(p, limit, "[heap]")))
+		return LINE_DATA;
 	/* Offset plus length is computed by everybody who translates an address. */
 	if (m->inode == 0 || p == limit || *p != '/' || memchr(p, '\0', (size_t)(limit - p)) ||
 	    major > UINT_MAX || minor > UINT_MAX || m->offset + (m->end - m->start) < m->offset)
@@ -162,6 +166,13 @@ static int add_made(struct map_list *l, const struct map_entry *m)
 		       : array_add(l->made, l->n_made, (struct map_made){m->start, m->end});
 }
 
+static void add_parts(struct map_list *l, const struct map_entry *m)
+{
+	for (uint64_t at = m->start & ~(MAP_PART - 1); at < m->end; at += MAP_PART)
+		if (l->n_parts < MAP_PARTS_MAX && (!l->n_parts || l->parts[l->n_parts - 1] < at))
+			l->parts[l->n_parts++] = at;
+}
+
 /* Memory that has an inode, but is of no file system that programs are on. */
 static bool is_memory(const char *path, const char *limit)
 {
@@ -189,7 +200,10 @@ static int add_line(struct reader *r, const char *line, size_t size)
 	enum line_kind kind = size > MAX_LINE ? LINE_OTHER : parse_line(line, limit, &m, &path);
 	bool made;
 
-	if (kind == LINE_OTHER || (l->n > 0 && m.start < l->entries[l->n - 1].end))
+	if (kind == LINE_DATA)
+		add_parts(l, &m);
+	if (kind == LINE_OTHER || kind == LINE_DATA ||
+	    (l->n > 0 && m.start < l->entries[l->n - 1].end))
 		return 0;
 	made = kind == LINE_COPY || (kind == LINE_CODE && is_compilers(path, limit));
 	if (made && add_made(l, &m) < 0)

@@ -17,6 +17,8 @@ struct statx;
 #define MAP_LIST_MAX 65536
 #define MAP_COPIES_MAX 64
 #define MAP_MADE_MAX 4096
+#define MAP_PARTS_MAX 32
+#define MAP_PART (1ULL << 32)
 
 struct map_entry {
 	uint64_t start, end; /* in the process */
@@ -48,6 +50,10 @@ struct map_list {
 	struct map_made
 		*made; /* ascending by start, at most MAP_MADE_MAX; joined where they touch */
 	size_t n_made;
+	/* Parts of 4 GiB, each in which there is memory of no file's to be written: where they
+	 * begin, ascending, at most MAP_PARTS_MAX. */
+	uint64_t parts[MAP_PARTS_MAX];
+	size_t n_parts;
 };
 
 /* All executable file mappings of @pid, whichever of its threads live. -ESRCH: no such process. The
