@@ -123,6 +123,10 @@ void repeat_next(struct repeat *x, struct run_options *o)
 		}
 		if (x->last_ns)
 			o->duration_ns = x->last_ns > now ? x->last_ns - now : 1;
+		/* Half of a whole run is of no use, and to put the one before away takes time, too.
+		 */
+		if (x->last_ns && x->whole != REPEAT_POINTS && o->duration_ns < 2 * x->longest_ns)
+			o->duration_ns = 2 * x->longest_ns;
 		return;
 	}
 	if (!x->all.n_runs) {
