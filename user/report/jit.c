@@ -94,7 +94,7 @@ void jit_notes(const struct report *r)
 	if (c.evaluator > LEAST_INTERPRETED * c.all && c.evaluator > c.named)
 		note(r, NOTE_PLAIN,
 		     "%.0f %% of the samples are in the evaluator of Python, which runs functions "
-		     "without a name here: start it with `python3 -X perf` (3.12 and later), which "
-		     "writes a perf map (/tmp/perf-PID.map).",
+		     "without a name here: those of CPython 3.11 to 3.14 have lines, and those of "
+		     "later versions names if it is started with `python3 -X perf`.",
 		     100 * c.evaluator / c.all);
 }

@@ -25,8 +25,8 @@
 
 /* The next look takes this many new experiments, or windows' slopes, and a tenth of all. */
 #define LOOK_EVERY 4
-/* What looking costs, of the time: it may not disturb the program. */
 #define LEAST_WINDOWS 12 /* of slopes, of which an interval is no guess */
+/* What looking costs, of the time: it may not disturb the program. */
 #define LOOK_SHARE 50
 /* Warnings come when there is something to judge by. */
 #define WARN_FROM_NS (5 * NSEC_PER_SEC)
