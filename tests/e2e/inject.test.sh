@@ -34,7 +34,6 @@ refused() { # NAME PATTERN ARGUMENT...
 	attached "$@"
 	refusal "$name" "$pattern" $?
 }
-refused 'nothing is injected without being asked for' 'task work.*--inject=auto' "$victim" --inject=never -d 1
 # With a point there is something that takes no pauses.
 alone() {
 	timeout -k 5 "$limit" "$COZBPF" attach "${switched_off[@]}" -q -o "$profile" "$victim" -p progress -d 2 >report 2>complaint || why+=" status $?;"
@@ -252,7 +251,7 @@ done
 "${chain[@]}" "$programs/tree" fork 2 >tree.out &
 victim=$!
 why=''
-attached "$victim" --fixed-speedup 100 --experiment 100 || why+=" status $?;"
+attached "$victim" -p progress --fixed-speedup 100 --experiment 100 || why+=" status $?;"
 wait "$victim" || why+=' it failed;'
 python3 - "$profile" "$(line_of tree parent)" <<'PYTHON' >sums || why+=" $(cat sums);"
 import json, sys

@@ -28,7 +28,7 @@ begun() {
 stopped() { # SIGNAL WHOM
 	local job whom
 	rm -f -- "$profile"
-	setsid "$COZBPF" run "${switched_off[@]}" --keep-root --no-report --experiment 500 -p progress -o "$profile" -- "$programs/steady" "$(lasting 5.5)" >out 2>err &
+	setsid "$COZBPF" run "${switched_off[@]}" --keep-root --no-report --experiment 500 -p progress -o "$profile" -- "$programs/steady" "$(lasting 7.5)" >out 2>err &
 	job=$!
 	begun
 	case $2 in

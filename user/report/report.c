@@ -143,7 +143,7 @@ static void print_counters(const struct report *r)
 {
 	const char *s = r->h->kernel_counters;
 
-	if (!s || !*s || !r->verbose)
+	if (!s || !*s)
 		return;
 	(void)fputs("\nIn the kernel:\n", r->out);
 	while (*s) {
