@@ -49,8 +49,8 @@ int session_totals(struct session *s, struct abi_totals *ret)
 	return 0;
 }
 
-/* Wake-ups by interrupts are no fault, nor is work that nothing in scope called; and call chains cut
- * short are told as a share of the samples, unless they are many. */
+/* Wake-ups by interrupts are no fault, nor is work that nothing in scope called; and call chains
+ * cut short are told as a share of the samples, unless they are many. */
 static bool ordinary(const struct abi_totals *t, size_t i)
 {
 	if (i == COUNTER_frame_unreadable || i == COUNTER_frame_lost || i == COUNTER_stack_too_deep)
