@@ -75,17 +75,23 @@ static long chain_walk_step(u32 i, struct chain_walk *w)
 	return w->outcome != FRAME_CALLER;
 }
 
-struct python_walk {
-	struct python_chain chain;
-	u32 n; /* sites in chain_here */
-};
-
-static long python_walk_step(u32 i, struct python_walk *w)
+static long python_gather_step(u32 i, struct python_chain *c)
 {
-	(void)python_chain_step(i, &w->chain);
-	if (w->chain.found)
-		w->n = chain_add(w->n, w->chain.found);
-	return !w->chain.at;
+	python_next(c);
+	if (c->code)
+		c->n = chain_add(c->n, c->code);
+	return !c->at;
+}
+
+/* Adds those of CPython's list from the frame at @at on to the @n sites in chain_here; returns how
+ * many there are then. */
+__noinline u32 python_gather(u64 at, u64 modules, u32 space, u32 n)
+{
+	struct python_chain c = {.at = at, .modules = modules, .space = space, .n = n};
+
+	if (at)
+		bpf_loop(config.max_frames, python_gather_step, &c, 0);
+	return c.n;
 }
 
 /* How many sites are in scope, all of them in chain_here. */
@@ -104,12 +110,10 @@ __noinline u32 chain_gather(u64 ip, u64 sp, u64 bp, u32 how, u64 in_force)
 		w.frame.exact = unwind_row(ip, w.modules, &code).row.kind != ABI_ROW_NONE;
 	bpf_loop(config.max_frames, chain_walk_step, &w, 0);
 	if (w.outcome == CHAIN_PYTHON) {
-		struct python_walk p = {.chain = python_chain_begin(w.modules), .n = w.n};
+		u32 space = space_of(bpf_get_current_task_btf());
 
-		if (p.chain.at)
-			bpf_loop(config.max_frames, python_walk_step, &p, 0);
-		w.n = p.n;
-		w.outcome = p.chain.at ? FRAME_CALLER : FRAME_END;
+		w.n = python_gather(python_top(space), w.modules, space, w.n);
+		w.outcome = FRAME_END;
 	}
 	if ((w.outcome != FRAME_END || !w.n) && !(how & CHAIN_UNCOUNTED))
 		chain_count(w.outcome);

@@ -7,7 +7,7 @@
 
 #include "bpf/maps.h"
 
-#define PYTHON_THREADS 256 /* of one interpreter */
+#define PYTHON_THREADS 256 /* of one interpreter; the others are not found */
 
 struct abi_python pythons[ABI_MAX_SPACES] SEC(".bss") = {};
 
@@ -20,12 +20,6 @@ struct {
 	__type(value, u64);
 } python_states SEC(".maps");
 
-struct python_search {
-	struct abi_python in;
-	u64 self, state;
-	bool found;
-};
-
 static __always_inline u64 python_read(u64 from)
 {
 	u64 value = 0;
@@ -33,11 +27,22 @@ static __always_inline u64 python_read(u64 from)
 	return bpf_probe_read_user(&value, sizeof(value), (void *)from) ? 0 : value;
 }
 
+struct python_search {
+	u64 self, state; /* what is looked for, and where */
+	u32 space, found;
+};
+
+static __always_inline bool python_is_self(const struct python_search *s)
+{
+	return s->state && s->space < ABI_MAX_SPACES &&
+	       python_read(s->state + pythons[s->space].thread_id) == s->self;
+}
+
 static long python_search_step(u32 i, struct python_search *s)
 {
-	s->found = python_read(s->state + s->in.thread_id) == s->self;
-	if (!s->found)
-		s->state = python_read(s->state + s->in.next);
+	s->found = python_is_self(s);
+	if (!s->found && s->space < ABI_MAX_SPACES)
+		s->state = python_read(s->state + pythons[s->space].next);
 	return s->found || !s->state;
 }
 
@@ -45,26 +50,25 @@ static long python_search_step(u32 i, struct python_search *s)
 __noinline u64 python_top(u32 space)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct python_search s = {.self = BPF_CORE_READ(task, thread.fsbase)};
+	struct python_search s = {.self = BPF_CORE_READ(task, thread.fsbase), .space = space};
 	u32 tid = task->pid;
 	u64 frame, *known;
 
-	if (space >= ABI_MAX_SPACES)
-		return 0;
-	s.in = pythons[space];
-	if (!s.in.interpreter)
+	if (space >= ABI_MAX_SPACES || !pythons[space].interpreter)
 		return 0;
 	known = bpf_map_lookup_elem(&python_states, &tid);
 	s.state = known ? *known : 0;
-	if (!s.state || python_read(s.state + s.in.thread_id) != s.self) {
-		s.state = python_read(s.in.interpreter);
-		s.state = s.state ? python_read(s.state + s.in.threads) : 0;
+	if (!python_is_self(&s)) {
+		s.state = python_read(pythons[space].interpreter);
+		if (s.state)
+			s.state = python_read(s.state + pythons[space].threads);
 		if (s.state)
 			bpf_loop(PYTHON_THREADS, python_search_step, &s, 0);
 		if (!s.found)
 			return 0;
 		bpf_map_update_elem(&python_states, &tid, &s.state, BPF_ANY);
 	}
-	frame = python_read(s.state + s.in.frame);
-	return frame && s.in.is_indirect ? python_read(frame + s.in.current) : frame;
+	frame = python_read(s.state + pythons[space].frame);
+	return frame && pythons[space].is_indirect ? python_read(frame + pythons[space].current)
+						   : frame;
 }

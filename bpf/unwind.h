@@ -154,41 +154,40 @@ static long chain_step(u32 i, struct chain *c)
 	return c->outcome != FRAME_CALLER;
 }
 
-/* Of a frame of CPython's list: the code where it is, if that is in scope, or 0. */
-__noinline u64 python_code(u64 instr, u64 modules)
-{
-	u64 code = 0;
-	union row_bits row = unwind_row(instr, modules, &code);
-	bool in = (row.row.kind & ABI_ROW_PYTHON) && (row.row.kind & ABI_ROW_IN_SCOPE);
-
-	sampled_frame(code, in);
-	return in ? code : 0;
-}
-
 struct python_chain {
-	u64 at; /* a frame; 0: the list is over */
-	u64 modules, found;
-	u32 instr, previous;
+	u64 at;		   /* a frame; 0: the list is over */
+	u64 modules, code; /* the last one's, if that is in scope, or 0 */
+	u32 space, n;
 };
+
+static __always_inline void python_next(struct python_chain *c)
+{
+	u32 space = c->space;
+	union row_bits row;
+	u64 code = 0;
+
+	if (space >= ABI_MAX_SPACES)
+		return;
+	row = unwind_row(python_read(c->at + pythons[space].instr), c->modules, &code);
+	c->code = (row.row.kind & ABI_ROW_PYTHON) && (row.row.kind & ABI_ROW_IN_SCOPE) ? code : 0;
+	c->at = python_read(c->at + pythons[space].previous);
+}
 
 static long python_chain_step(u32 i, struct python_chain *c)
 {
-	c->found = python_code(python_read(c->at + c->instr), c->modules);
-	c->at = python_read(c->at + c->previous);
-	return c->found || !c->at;
+	python_next(c);
+	return c->code || !c->at;
 }
 
-/* The chain of the current thread in CPython's list. */
-static __always_inline struct python_chain python_chain_begin(u64 modules)
+/* The first frame in scope of CPython's list from that at @at on: its code, or 0. A function of its
+ * own, since the stack is small: all that is called has 512 bytes of it together. */
+__noinline u64 python_first_in_scope(u64 at, u64 modules, u32 space)
 {
-	u32 space = space_of(bpf_get_current_task_btf());
-	struct python_chain c = {.at = python_top(space), .modules = modules};
+	struct python_chain c = {.at = at, .modules = modules, .space = space};
 
-	if (space < ABI_MAX_SPACES) {
-		c.instr = pythons[space].instr;
-		c.previous = pythons[space].previous;
-	}
-	return c;
+	if (at)
+		bpf_loop(config.max_frames, python_chain_step, &c, 0);
+	return c.code;
 }
 
 /* What cut call chains short on this CPU so far: a sample compares it with what it was before. */
@@ -232,12 +231,10 @@ __noinline u64 chain_first_in_scope(u64 ip, u64 sp, u64 bp, u32 how, u64 in_forc
 
 	bpf_loop(config.max_frames, chain_step, &c, 0);
 	if (c.outcome == CHAIN_PYTHON) {
-		struct python_chain p = python_chain_begin(c.modules);
+		u32 space = space_of(bpf_get_current_task_btf());
 
-		if (p.at)
-			bpf_loop(config.max_frames, python_chain_step, &p, 0);
-		c.found = p.found;
-		c.outcome = p.at ? FRAME_CALLER : FRAME_END;
+		c.found = python_first_in_scope(python_top(space), c.modules, space);
+		c.outcome = FRAME_END;
 	}
 	if (!c.found && !(how & CHAIN_UNCOUNTED))
 		chain_count(c.outcome);

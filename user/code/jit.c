@@ -338,9 +338,12 @@ static int find_python(struct code_map *m, struct code_jit *j, const struct code
 		j->python = found;
 		j->python_start = all[i].start;
 		j->interpreted = true;
-		o->is_python = true;
-		if (!o->in_scope)
+		/* Its table is made again below where it is in scope unasked. */
+		if (!o->is_python && (!o->in_scope || m->binaries.n_includes)) {
+			o->is_python = true;
 			r = code_object_make_again(m, o);
+		}
+		o->is_python = true;
 	}
 	return r;
 }
