@@ -9,12 +9,12 @@
 #include "base/memory.h"
 #include "base/search.h"
 #include "elf/object.h"
+#include "target/process.h"
 
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 
 /* Offsets in the structures of one version, by its headers: Include/cpython/code.h, pystate.h,
  * unicodeobject.h, bytesobject.h, and Include/internal/pycore_frame.h, pycore_interp.h,
@@ -54,9 +54,7 @@ static const struct python_layout layouts[] = {
 
 static bool read_all(pid_t pid, uint64_t at, void *to, size_t size)
 {
-	struct iovec here = {to, size}, there = {(void *)(uintptr_t)at, size};
-
-	return process_vm_readv(pid, &here, 1, &there, 1, 0) == (ssize_t)size;
+	return process_read_memory(pid, at, to, size) == (ssize_t)size;
 }
 
 static uint64_t word(const void *from)

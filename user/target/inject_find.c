@@ -17,7 +17,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #define PIECE 65536
@@ -35,13 +34,6 @@ int inject_find_syscall(const unsigned char *code, size_t size, size_t *ret)
 	return 0;
 }
 
-static ssize_t read_memory(pid_t pid, uint64_t at, void *to, size_t size)
-{
-	struct iovec here = {to, size}, there = {(void *)(uintptr_t)at, size};
-
-	return process_vm_readv(pid, &here, 1, &there, 1, 0);
-}
-
 /* Of @size bytes from @start; they may be fewer. */
 static int search(pid_t pid, uint64_t start, uint64_t size, uint64_t *ret)
 {
@@ -52,8 +44,8 @@ static int search(pid_t pid, uint64_t start, uint64_t size, uint64_t *ret)
 		return -ENOMEM;
 	/* One that lies across two pieces is missed: there are others. */
 	for (uint64_t done = 0; done < size; done += PIECE) {
-		ssize_t n = read_memory(pid, start + done, code,
-					size - done < PIECE ? size - done : PIECE);
+		ssize_t n = process_read_memory(pid, start + done, code,
+						size - done < PIECE ? size - done : PIECE);
 
 		if (n <= 0)
 			return n < 0 ? -errno : -ENOENT;
@@ -128,7 +120,7 @@ static bool has_blob(pid_t pid, const struct inject_layout *l)
 {
 	struct shim_blob head;
 
-	return read_memory(pid, l->blob, &head, sizeof(head)) == (ssize_t)sizeof(head) &&
+	return process_read_memory(pid, l->blob, &head, sizeof(head)) == (ssize_t)sizeof(head) &&
 	       head.magic == SHIM_BLOB_MAGIC && head.slots == l->slots;
 }
 

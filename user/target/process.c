@@ -21,6 +21,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -133,6 +134,13 @@ static int read_stats(pid_t pid, struct process_facts *f)
 		f->exiting = other.exiting;
 	}
 	return 0;
+}
+
+ssize_t process_read_memory(pid_t pid, uint64_t at, void *to, size_t size)
+{
+	struct iovec here = {to, size}, there = {(void *)(uintptr_t)at, size};
+
+	return process_vm_readv(pid, &here, 1, &there, 1, 0);
 }
 
 int process_read(pid_t pid, struct process_facts *ret)

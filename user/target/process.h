@@ -29,6 +29,9 @@ char *process_text(pid_t pid, const char *name);
 uint64_t process_field(const char *status, const char *name, int base);
 /* -ESRCH: there is no such process. */
 int process_read(pid_t pid, struct process_facts *ret);
+/* Copies @size bytes of the process's memory at @at. Returns how many could be read, or -1 with
+ * errno set. */
+ssize_t process_read_memory(pid_t pid, uint64_t at, void *to, size_t size);
 /* Is it there to be profiled: neither ended nor a kernel thread? */
 bool process_is_live(pid_t pid);
 /* Does thread @tid of @pid filter its system calls (seccomp)? Also if nothing is known of it. */
