@@ -81,8 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(memory, data, size);
 	p.layout = python_layout_of(versions[data[0]].minor);
 	for (size_t i = OBJECT; i < STRING; i += 30) {
-		bool is_new;
-		const struct python_code *c = python_code_at(&p, (uintptr_t)memory + i, &is_new);
+		const struct python_code *c = python_code_at(&p, (uintptr_t)memory + i);
 
 		p.soon_ns = 0;
 		if (!c)

@@ -74,9 +74,7 @@ static struct python make_python(void)
 
 static const struct python_code *at(struct python *p, const struct module *m, size_t unit)
 {
-	bool is_new;
-
-	return python_code_at(p, (uintptr_t)m->code + CODE + 2 * unit, &is_new);
+	return python_code_at(p, (uintptr_t)m->code + CODE + 2 * unit);
 }
 
 #define ENTRY(code, units) (0x80 | (code) << 3 | ((units)-1))
@@ -171,7 +169,6 @@ static void what_is_replaced_has_its_own_name(void **state)
 	static const unsigned char table[] = {ENTRY(0, 1), 0};
 	struct module *m = make_module(table, sizeof(table), 8);
 	struct python p = make_python();
-	bool is_new;
 
 	(void)state;
 	assert_int_equal(line(&p, m, 3), 10);
@@ -179,8 +176,9 @@ static void what_is_replaced_has_its_own_name(void **state)
 	memcpy(m->code + FIRST_LINE, &(uint32_t){70}, 4);
 	assert_int_equal(line(&p, m, 3), 10); /* not looked at again so soon */
 	p.codes[0]->checked_ns = 0;
-	assert_non_null(python_code_at(&p, (uintptr_t)m->code + CODE + 6, &is_new));
-	assert_true(is_new);
+	p.codes[0]->is_decided = true;
+	assert_non_null(at(&p, m, 3));
+	assert_false(at(&p, m, 3)->is_decided);
 	assert_int_equal(line(&p, m, 3), 70);
 	assert_int_equal(p.n, 1);
 	python_free(&p);

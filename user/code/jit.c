@@ -338,12 +338,12 @@ static int find_python(struct code_map *m, struct code_jit *j, const struct code
 		j->python = found;
 		j->python_start = all[i].start;
 		j->interpreted = true;
-		/* Its table is made again below where it is in scope unasked. */
-		if (!o->is_python && (!o->in_scope || m->binaries.n_includes)) {
-			o->is_python = true;
-			r = code_object_make_again(m, o);
-		}
+		if (o->is_python)
+			continue;
 		o->is_python = true;
+		/* Else leave_out_interpreter makes its table again. */
+		if (!o->in_scope || m->binaries.n_includes)
+			r = code_object_make_again(m, o);
 	}
 	return r;
 }
@@ -427,13 +427,9 @@ static char *function_of(const char *name)
 		       : NULL;
 }
 
-/* All lines of a function are known with it. */
-static void add_lines(struct code_map *m, const struct code_object *o, const struct python_code *c)
+/* All lines of a function become known with it. */
+static void add_lines(struct code_map *m, size_t object, const struct python_code *c)
 {
-	size_t object = 0;
-
-	while (m->objects[object] != o)
-		object++;
 	for (size_t i = 0; i < c->n_lines; i++) {
 		uint64_t end = i + 1 < c->n_lines ? c->range.lo + c->lines[i + 1].at : c->range.hi;
 		struct line_location where = {.file = c->file, .line = c->lines[i].line};
@@ -446,42 +442,55 @@ static void add_lines(struct code_map *m, const struct code_object *o, const str
 	}
 }
 
-static bool has_source(const struct code_map *m, const char *file)
+/* Once for each function. What is out of scope leaves the tables, so that its samples become those
+ * of the function that called it. */
+static void decide_scope(struct code_map *m, size_t object, struct python_code *c)
 {
-	return *file == '<' ? strncmp(file, FROZEN, strlen(FROZEN)) != 0
-			    : code_map_has_source(m, file);
+	struct code_object *o = m->objects[object];
+
+	c->is_decided = true;
+	c->in_scope = *c->file == '<' ? strncmp(c->file, FROZEN, strlen(FROZEN)) != 0
+				      : code_map_has_source(m, c->file);
+	if (c->in_scope) {
+		add_lines(m, object, c);
+	} else {
+		xarray_add(o->cuts, o->n_cuts, c->range);
+		m->n_learned++;
+	}
 }
 
-/* -ENOENT: it is out of scope, and will not be asked for again. */
-static int python_name(struct code_map *m, struct code_object *o, uint64_t addr,
-		       const char **ret_line, const char **ret_function)
+static struct python_code *find_code(struct code_map *m, struct python *p, uint64_t addr)
 {
-	struct python *p = &o->jit->python;
+	uint64_t others = m->jit_bytes - p->bytes;
+	struct python_code *c;
+
+	if (m->n_jit_names >= MAX_NAMES || m->jit_bytes >= MAX_BYTES)
+		return NULL;
+	c = python_code_at(p, addr);
+	m->jit_bytes = others + p->bytes;
+	return c;
+}
+
+/* As code_jit_name; -ENOENT: it is out of scope. */
+static int python_name(struct code_map *m, size_t object, uint64_t addr, const char **ret_line,
+		       const char **ret_function)
+{
+	struct code_jit *j = m->objects[object]->jit;
 	size_t n = HASH_COUNT(m->names);
-	const struct python_code *c;
+	struct python_code *c = find_code(m, &j->python, addr);
 	struct line_location where;
-	bool is_new;
 
 	if (ret_function)
 		*ret_function = NULL;
-	m->jit_bytes -= p->bytes;
-	c = m->n_jit_names < MAX_NAMES && m->jit_bytes + p->bytes < MAX_BYTES
-		    ? python_code_at(p, addr, &is_new)
-		    : NULL;
-	m->jit_bytes += p->bytes;
-	/* It is looked for again. */
+	/* The caller asks again later. */
 	if (!c) {
-		*ret_line = unnamed(m, o->jit);
+		*ret_line = unnamed(m, j);
 		return 1;
 	}
+	if (!c->is_decided)
+		decide_scope(m, object, c);
 	where = (struct line_location){.file = c->file, .line = python_line_at(c, addr)};
-	if (is_new && !has_source(m, c->file)) {
-		xarray_add(o->cuts, o->n_cuts, c->range);
-		m->n_learned++;
-	} else if (is_new) {
-		add_lines(m, o, c);
-	}
-	if (!has_source(m, c->file) || (!where.line && !m->functions))
+	if (!c->in_scope || (!where.line && !m->functions))
 		return -ENOENT;
 	*ret_line =
 		(m->functions ? code_name_intern(m, c->function) : code_line_name(m, &where))->text;
@@ -491,18 +500,18 @@ static int python_name(struct code_map *m, struct code_object *o, uint64_t addr,
 	return 1;
 }
 
-int code_jit_name(struct code_map *m, struct code_object *o, uint32_t pc, const char **ret_line,
+int code_jit_name(struct code_map *m, size_t object, uint32_t pc, const char **ret_line,
 		  const char **ret_function)
 {
-	uint64_t addr = o->rows_base + pc;
-	struct code_jit *j = o->jit;
+	uint64_t addr = m->objects[object]->rows_base + pc;
+	struct code_jit *j = m->objects[object]->jit;
 	_cleanup_free_ char *line = NULL, *function = NULL;
 	const struct perf_map_entry *x;
 	size_t n = HASH_COUNT(m->names);
 	const char *name;
 
 	if (j->python.layout)
-		return python_name(m, o, addr, ret_line, ret_function);
+		return python_name(m, object, addr, ret_line, ret_function);
 	read_map(m, j, perf_map_at(&j->map, addr));
 	x = perf_map_at(&j->map, addr);
 	name = x ? j->map.names + x->name : NULL;

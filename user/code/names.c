@@ -119,7 +119,7 @@ int code_place_name(struct code_map *m, uint64_t code, const char **ret_line,
 		return -ENOENT;
 	o = m->objects[object];
 	if (o->jit && o->in_scope)
-		return code_jit_name(m, o, ABI_CODE_PC(code), ret_line, ret_function);
+		return code_jit_name(m, object, ABI_CODE_PC(code), ret_line, ret_function);
 	if (!o->in_scope || !o->elf || !o->rows_tried)
 		return -ENOENT;
 	vaddr = o->rows_base + ABI_CODE_PC(code);

@@ -72,7 +72,7 @@ bool code_jit_same(struct code_map *m, const struct code_space *s, pid_t pid,
 void code_jit_drop(struct code_space *s);
 void code_jits_free(struct code_map *m);
 /* The interned name of such code. 1: as 0 of code_map_name, but it can change. */
-int code_jit_name(struct code_map *m, struct code_object *o, uint32_t pc, const char **ret_line,
+int code_jit_name(struct code_map *m, size_t object, uint32_t pc, const char **ret_line,
 		  const char **ret_function);
 /* Adds the ranges of a name that ends in JIT_MARK. */
 struct code_ranges {

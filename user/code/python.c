@@ -352,12 +352,11 @@ static void drop(struct python *p, size_t i)
 	memmove(p->codes + i, p->codes + i + 1, (--p->n - i) * sizeof(*p->codes));
 }
 
-const struct python_code *python_code_at(struct python *p, uint64_t addr, bool *ret_new)
+struct python_code *python_code_at(struct python *p, uint64_t addr)
 {
 	size_t i = place_of(p, addr);
 	struct python_code *c;
 
-	*ret_new = false;
 	if (i < p->n && p->codes[i]->range.lo <= addr && is_still(p, p->codes[i]))
 		return p->codes[i];
 	c = p->n < MAX_CODES && p->bytes < PYTHON_BYTES ? search(p, addr) : NULL;
@@ -370,7 +369,6 @@ const struct python_code *python_code_at(struct python *p, uint64_t addr, bool *
 	xarray_add(p->codes, p->n, c);
 	memmove(p->codes + i + 1, p->codes + i, (p->n - 1 - i) * sizeof(*p->codes));
 	p->codes[i] = c;
-	*ret_new = true;
 	return c;
 }
 

@@ -20,6 +20,7 @@ struct python_code {
 	struct addr_range range; /* of its instructions */
 	uint64_t key;		 /* what its object consisted of: another one can take its place */
 	uint64_t checked_ns;
+	bool is_decided, in_scope; /* the caller's, false at first: is its source in scope? */
 	char *file, *function;
 	struct python_line {
 		uint32_t at;   /* from the begin of the range on */
@@ -44,10 +45,10 @@ const struct python_layout *python_layout_of(unsigned int minor);
 /* Looks for CPython in @elf, which @pid has loaded with @bias: 3.11 to 3.14. False: it is none, or
  * not one of these. */
 bool python_find(const struct elf_object *elf, uint64_t bias, pid_t pid, struct python *ret);
-/* The code that the instruction at @addr is of, which the process's memory is asked for if need be;
- * *ret_new: it was not known before. NULL: none can be found, or they take more than PYTHON_BYTES.
- * It is @p's, until the next call. */
-const struct python_code *python_code_at(struct python *p, uint64_t addr, bool *ret_new);
+/* The code that the instruction at @addr is of, which the process's memory is searched for if need
+ * be. NULL: none can be found, or the codes take more than PYTHON_BYTES. It is @p's, until the next
+ * call. */
+struct python_code *python_code_at(struct python *p, uint64_t addr);
 /* 0: none. */
 uint32_t python_line_at(const struct python_code *c, uint64_t addr);
 void python_free(struct python *p); /* the contents */
