@@ -46,16 +46,7 @@ void fuzz_end(void)
 
 size_t fuzz_make(struct rng *r, unsigned char *out, size_t room)
 {
-	size_t n = sizeof(seed_text) - 1;
-	char text[ROOM];
-
-	memcpy(text, seed_text, n);
-	for (uint64_t k = rng_below(r, 12); k > 0; k--)
-		n = change_text(r, &changes, text, n);
-	if (n > room)
-		return 0;
-	memcpy(out, text, n);
-	return n;
+	return make_text(r, &changes, seed_text, sizeof(seed_text) - 1, out, room);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

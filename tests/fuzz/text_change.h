@@ -50,3 +50,16 @@ static inline size_t change_text(struct rng *r, const struct text_change *c, cha
 		return n + length;
 	}
 }
+
+/* For fuzz_make: writes the seed of @n bytes with some changes to @out; returns the length, or 0 if
+ * @room is too little. */
+static inline size_t make_text(struct rng *r, const struct text_change *c, const char *seed,
+			       size_t n, unsigned char *out, size_t room)
+{
+	if (room < c->room)
+		return 0;
+	memcpy(out, seed, n);
+	for (uint64_t k = rng_below(r, 12); k > 0; k--)
+		n = change_text(r, c, (char *)out, n);
+	return n;
+}
