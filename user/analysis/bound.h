@@ -4,13 +4,12 @@
 
 #include "analysis/line.h"
 
-/* A visit cannot come earlier by more than the line's threads execute it between two visits, all of
- * them together. Sets line->most to that, from the @n observations of a throughput point's line at
- * all speedups, and draws the intervals in that reach beyond it, by more than the method's own
- * error: an interval that lies beyond it as a whole stays as it is. So does the direction in which
- * a line hurts: small pauses do little harm. Waits are not bounded, and neither is a line whose
- * samples the profile does not have. */
+/* A faster line cannot save more time for each visit than all threads together execute it between
+ * two visits. Sets line->most to that, for each unit of speedup, from the @n observations of a
+ * throughput point's line at all speedups. Intervals that reach beyond it in either direction, by
+ * more than the method's own error, are cut there; one that lies beyond it as a whole stays as it
+ * is. Waits have no such bound, nor has a line whose samples the profile does not tell. */
 void bound_line(const struct observation *obs, size_t n, struct analysis_line *line);
-/* Is a small enough effect all that the line can have, at that speedup? */
+/* Is the effect at @speedup no larger than @least by that bound, and does @e not contradict it? */
 bool bound_within(const struct analysis_line *line, const struct effect *e, double speedup,
 		  double least);

@@ -6,9 +6,8 @@
 
 #include <math.h>
 
-/* In four of five cases an estimate is kept; two or three may miss by chance. */
-#define SURELY 0.8
-#define EFFECTS 0.2
+#define SURELY 0.8    /* how probable it must be that the line is decided by then */
+#define EFFECTS 0.2   /* the standard deviation of effects at 100 %, of lines that have one */
 #define INTERVAL 1.96 /* 95 % are within so many standard errors */
 #define MOST 1000.0
 #define STEP 1.1
@@ -127,7 +126,9 @@ double forecast_factor(const struct analysis_line *line, const struct evidence *
 	}
 	if (isfinite(narrowest))
 		e.trend.se = fmax(e.trend.se, fabs(e.trend.value) * narrowest / INTERVAL);
-	/* Not sooner: it is not decided now, and what comes next is not one experiment. */
+	if (expected(line, &e, bars, bar, MOST) < SURELY)
+		return NAN;
+	/* The first factor is above 1: now the line is not decided. */
 	for (double factor = STEP; factor <= MOST; factor *= STEP)
 		if (expected(line, &e, bars, bar, factor) >= SURELY)
 			return factor;
