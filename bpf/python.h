@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The functions that CPython runs. They are no frames of the stack, but a list that the
- * interpreter's state of the thread begins: each says at which instruction of its bytecode it is,
- * and who called it. CPython's own code is marked in the unwinding tables; a call chain that comes
- * to it goes on in that list, and ends with it. */
+/* The functions that CPython runs. Their frames are not on the stack, but in a list that begins in
+ * the interpreter's state of the thread: each frame says at which instruction of its bytecode it
+ * is, and which frame called it. CPython's own code is marked in the unwinding tables; a call chain
+ * that comes to it goes on in that list, and ends with it. */
 #pragma once
 
 #include "bpf/maps.h"
@@ -11,8 +11,8 @@
 
 struct abi_python pythons[ABI_MAX_SPACES] SEC(".bss") = {};
 
-/* By thread, where its state was found, since a list of many is long. What is there is looked at.
- */
+/* Where the state of each thread was found last: a list of many threads is long. It is checked
+ * before it is used. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 4096);

@@ -127,7 +127,8 @@ static __always_inline u32 space_of(const struct task_struct *task)
 	return !config.many ? 0 : p ? p->space : ABI_SPACE_NONE;
 }
 
-/* Memory that CPython's functions are in is executed by nobody. */
+/* Is it code in scope that a stack leads to? A row with both flags is memory of CPython's
+ * functions, which only its list of frames leads to. */
 static __always_inline bool row_in_scope(union row_bits row)
 {
 	return (row.row.kind & (ABI_ROW_IN_SCOPE | ABI_ROW_PYTHON)) == ABI_ROW_IN_SCOPE;
@@ -241,7 +242,7 @@ __noinline u64 chain_first_in_scope(u64 ip, u64 sp, u64 bp, u32 how, u64 in_forc
 	return c.found;
 }
 
-/* The modules of that address space. */
+/* The modules of the address space that @task runs in. */
 static __always_inline u64 modules_of(struct task_struct *task)
 {
 	u32 space = space_of(task);

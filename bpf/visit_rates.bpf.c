@@ -14,7 +14,7 @@ const volatile unsigned int visit_rates_children = 0; /* ... with all that come 
 /* Upper half of the cookies of the probes that count now. Those of an earlier window may not be
  * gone yet. */
 unsigned int visit_rates_window = 0;
-/* Of all probes that count, whoever passed them: what they take of the machine's time. */
+/* Hits of all probes that count, by any process: from them follows what the probes cost. */
 unsigned long long visit_rates_hits = 0;
 
 #define MOST_GENERATIONS 16

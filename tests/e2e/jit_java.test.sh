@@ -10,7 +10,7 @@ set -uo pipefail
 source "$(dirname -- "${BASH_SOURCE[0]}")/helpers.sh"
 cd "$tmp" || exit 1
 
-# Rounds of two methods, of which one takes twice as long, each of which ends with a system call.
+# Rounds of two methods. One takes twice as long as the other; each round ends with a system call.
 cat >Rounds.java <<'JAVA'
 public class Rounds {
 	static int slow(int n) { int s = 0; for (int i = 0; i < n; i++) s = s * 31 + i; return s; }

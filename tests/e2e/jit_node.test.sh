@@ -11,7 +11,7 @@ set -uo pipefail
 source "$(dirname -- "${BASH_SOURCE[0]}")/helpers.sh"
 cd "$tmp" || exit 1
 
-# Rounds of two functions, of which one takes twice as long, each of which ends with a system call.
+# Rounds of two functions. One takes twice as long as the other; each round ends with a system call.
 cat >rounds.js <<'JS'
 const fs = require('fs');
 const out = fs.openSync('/dev/null', 'w');

@@ -10,7 +10,7 @@ cd "$tmp" || exit 1
 bpf_before=$(bpf_orphans)
 announced='^cozbpf: no -p: counting syscall:sendto \([0-9.]+/s, even\); others: syscall:recvfrom \([0-9.]+/s\)'
 
-# with COMMAND ARGUMENT...: cozbpf of that command; the report is in `out`, what it says beside that in `complaint`.
+# with COMMAND ARGUMENT...: cozbpf of that command; the report is in `out`, messages are in `complaint`.
 with() {
 	rm -f -- "$profile"
 	timeout -k 5 "$limit" "$COZBPF" "$1" "${switched_off[@]}" --status none -o "$profile" "${@:2}" >out 2>complaint </dev/null || why+=" status $?;"
@@ -23,7 +23,7 @@ agree() { # FROM TO LINES
 	awk -v from="$1" -v to="$2" -v told="${told:-0}" -F '[= ]' '
 		/^at_ms=/ { if (!first) first = $2; at = ($2 - first) / 1000; if (at > from && at <= to) { n += $4; if (!begin) begin = before; end = at } before = at }
 		END { rate = end > begin ? 2 * n / (end - begin) : 0; ratio = rate ? told / rate : 0
-			if (ratio < 0.9 || ratio > 1.1) printf " %s a second are told, the program counts %.0f;", told, rate }' "$3"
+			if (ratio < 0.9 || ratio > 1.1) printf " %s a second are reported, the program counts %.0f;", told, rate }' "$3"
 }
 
 # chosen NAME: complaints unless the report says that this point was chosen and has something to tell.
@@ -33,7 +33,7 @@ chosen() {
 import json, sys
 points = json.load(open("report.json", encoding="utf-8"))["points"]
 if [(p["name"], p["chosen"]) for p in points] != [(sys.argv[1], True)]: print(" the points are", [(p["name"], p["chosen"]) for p in points], end=";")
-elif not points[0]["visits"] or not any(line["slope"] is not None for line in points[0]["lines"]): print(" nothing is told of it;", end="")
+elif not points[0]["visits"] or not any(line["slope"] is not None for line in points[0]["lines"]): print(" nothing is reported of it;", end="")
 ' "$1"
 	tr -s '\n ' ' ' <out | found -F "No point was given: counting $1 (" || printf ' the report does not say that it was chosen;'
 }

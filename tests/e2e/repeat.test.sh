@@ -18,7 +18,7 @@ for line in json.load(sys.stdin)["points"][0]["lines"]:
 }
 
 # The run lasts as long as 120 units of one thread and then 80 of another, beside 40 of a third that nobody waits for: 60 and 40 per cent.
-# Where there is only one CPU to be had, the third is waited for as well.
+# On one CPU the other threads have to wait for the third, too.
 whole_runs() {
 	local alone longer shorter
 	profiled --repeat 9 -- "$programs/ends" 120 80 || why+=" status $?;"
