@@ -2,6 +2,7 @@
 #include "profile/merge.h"
 
 #include "base/memory.h"
+#include "base/sort.h"
 #include "profile/record.h"
 
 #include <math.h>
@@ -61,6 +62,23 @@ void profile_add_up_samples(struct profile *p)
 		}
 	}
 	p->n_samples = out + 1;
+}
+
+static int most_first(const void *a, const void *b)
+{
+	const struct profile_samples *const *x = a, *const *y = b;
+
+	return sort_order((*y)->count, (*x)->count) ?: strcmp((*x)->location, (*y)->location);
+}
+
+const struct profile_samples **profile_samples_sorted(const struct profile *p)
+{
+	const struct profile_samples **all = xcalloc(p->n_samples + 1, sizeof(*all));
+
+	for (size_t i = 0; i < p->n_samples; i++)
+		all[i] = &p->samples[i];
+	sort_array(all, p->n_samples, most_first);
+	return all;
 }
 
 const struct profile_samples *profile_find_samples(const struct profile *p, const char *location)

@@ -66,6 +66,8 @@ void profile_rename_lines(struct profile *p, char *(*rename)(const char *line, v
 			  void *arg);
 /* The samples of a location, or NULL. */
 const struct profile_samples *profile_find_samples(const struct profile *p, const char *location);
+/* All n_samples of them, most samples first, equal ones by location; the caller's (free). */
+const struct profile_samples **profile_samples_sorted(const struct profile *p);
 void profile_free(struct profile *p); /* frees the contents, not @p */
 /* One more run. */
 void profile_machine_add_run(struct profile_machine *m, const struct profile_runtime *t);

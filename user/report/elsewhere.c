@@ -5,6 +5,7 @@
 #include "base/cleanup.h"
 #include "base/jit.h"
 #include "base/memory.h"
+#include "base/sort.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +26,7 @@ static int larger_first(const void *pa, const void *pb)
 {
 	const struct object_count *a = pa, *b = pb;
 
-	return a->count > b->count ? -1 : a->count < b->count;
+	return sort_order(b->count, a->count);
 }
 
 /* Objects that samples of @location (NULL: of none) executed, most samples first; the caller's. */

@@ -3,8 +3,6 @@
 #include "report/text.h"
 
 #include "base/cleanup.h"
-#include "base/memory.h"
-#include "base/sort.h"
 #include "base/waits.h"
 
 #include <math.h>
@@ -18,29 +16,19 @@ static bool is_executed(const struct profile_samples *s, double total)
 	return !wait_of(s->location, NULL) && (double)s->count >= LEAST_SHARE * total;
 }
 
-static int most_first(const void *a, const void *b)
-{
-	const struct profile_samples *const *x = a, *const *y = b;
-
-	return sort_order((*y)->count, (*x)->count) ?: strcmp((*x)->location, (*y)->location);
-}
-
 void where_print(const struct report *r)
 {
-	_cleanup_free_ const struct profile_samples **all =
-		xcalloc(r->p->n_samples + 1, sizeof(*all));
+	_cleanup_free_ const struct profile_samples **all = profile_samples_sorted(r->p);
 	double total = analysis_sampled(r->p);
 	struct text_table tb;
 	bool functions = false;
 	size_t n = 0;
 
-	for (size_t i = 0; i < r->p->n_samples; i++)
-		if (total > 0 && is_executed(&r->p->samples[i], total))
-			all[n++] = &r->p->samples[i];
+	for (size_t i = 0; i < r->p->n_samples && n < r->top; i++)
+		if (total > 0 && is_executed(all[i], total))
+			all[n++] = all[i];
 	if (!n)
 		return;
-	sort_array(all, n, most_first);
-	n = n < r->top ? n : r->top;
 	for (size_t i = 0; i < n; i++)
 		functions = functions || all[i]->function;
 	(void)fputc('\n', r->out);

@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/memory.h"
+#include "base/sort.h"
 #include "code/map.h"
 #include "experiment/runner.h"
 #include "experiment/tally.h"
@@ -27,7 +28,7 @@ static int larger_first(const void *pa, const void *pb)
 {
 	const struct profile_elsewhere *a = pa, *b = pb;
 
-	return a->count > b->count ? -1 : a->count < b->count;
+	return sort_order(b->count, a->count);
 }
 
 /* One for all that have equal names. */

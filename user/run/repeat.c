@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/sort.h"
 #include "base/waits.h"
 #include "experiment/runner.h"
 #include "profile/merge.h"
@@ -63,23 +62,12 @@ bool run_may_try(const struct run *r)
 	return !r->repeat || r->repeat->whole != REPEAT_LOOKS || r->n_runner_points;
 }
 
-static int by_time(const void *a, const void *b)
-{
-	const struct profile_samples *x = *(const struct profile_samples *const *)a,
-				     *y = *(const struct profile_samples *const *)b;
-
-	return sort_order(y->count, x->count) ?: strcmp(x->location, y->location);
-}
-
 /* The lines that the runs so far were in most of the time, and the places where they waited. */
 static void choose_lines(struct repeat *x)
 {
 	size_t n = x->all.n_samples, waits = 0;
-	_cleanup_free_ const struct profile_samples **all = xcalloc(n + 1, sizeof(*all));
+	_cleanup_free_ const struct profile_samples **all = profile_samples_sorted(&x->all);
 
-	for (size_t i = 0; i < n; i++)
-		all[i] = &x->all.samples[i];
-	qsort(all, n, sizeof(*all), by_time);
 	free(x->lines);
 	x->lines = xcalloc(ABI_MAX_FOLLOWED, sizeof(*x->lines));
 	x->n_lines = 0;
