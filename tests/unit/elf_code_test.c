@@ -33,6 +33,21 @@ __asm__(".text\n"
 		FUNCTION("who_enters", "nop; jmp inside\n")
 	/* A switch may go anywhere. */
 	FUNCTION("by_table", "mov %edi, %eax; push %rax; pop %rax; jmp *%rax\n")
+	/* cmp 0, ja 3, lea 5, movslq 12, add 16, jmp 19, mov 21, push 23, pop 24, ret 25 */
+	FUNCTION("by_known_table", "cmp $0, %edi; ja 1f; lea 2f(%rip), %rdx; movslq (%rdx, %rdi, "
+				   "4), %rax; "
+				   "add %rdx, %rax; jmp *%rax; 1: mov %edi, %eax; push %rax; pop "
+				   "%rax; ret\n") ".pushsection .rodata\n2: .long 1b - 2b, "
+						  "-1\n.popsection\n"
+	/* The table is longer than the comparison says: it goes to the push, too. */
+	FUNCTION("by_longer_table", "cmp $0, %edi; ja 1f; lea 2f(%rip), %rdx; movslq (%rdx, %rdi, "
+				    "4), %rax; "
+				    "add %rdx, %rax; jmp *%rax; 1: mov %edi, %eax; 3: push %rax; "
+				    "pop %rax; ret\n") ".pushsection .rodata\n2: .long 1b - 2b, 3b "
+						       "- 2b, -1\n.popsection\n"
+	/* push 0, mov 1, mov 3, ret 5; the second mov can be reached without the push. */
+	FUNCTION("entered_behind", "push %rax; mov %edi, %eax; behind: mov %eax, %ecx; ret\n")
+		FUNCTION("who_enters_behind", "nop; jmp behind\n")
 	/* Through a slot of the linker's: to another function. */
 	FUNCTION("leaves", "mov %edi, %eax; push %rax; pop %rax; jmp *leaves_slot(%rip)\n")
 	/* mov 0, call 2 */
@@ -98,16 +113,26 @@ static void chooses_cheap_sites(void **state)
 		uint64_t from, site;
 		enum code_cost cost;
 	} cases[] = {
-		{"block", 0, 5, CODE_EMULATED},	    {"block", 2, 5, CODE_EMULATED},
-		{"block", 5, 5, CODE_EMULATED},	    {"block", 6, 6, CODE_STEPPED},
+		{"block", 0, 5, CODE_EMULATED},
+		{"block", 2, 5, CODE_EMULATED},
+		{"block", 5, 5, CODE_EMULATED},
+		{"block", 6, 5, CODE_EMULATED},
 		{"block", 1, 1, CODE_STEPPED},	   /* in the middle of an instruction */
 		{"loop_back", 0, 0, CODE_STEPPED}, /* its body is passed more often */
-		{"loop_back", 2, 8, CODE_EMULATED}, {"entered_inside", 0, 0, CODE_STEPPED},
-		{"by_table", 0, 0, CODE_STEPPED},   {"leaves", 0, 2, CODE_EMULATED},
-		{"calls", 0, 2, CODE_EMULATED},	    {"enters_kernel", 0, 0, CODE_STEPPED},
+		{"loop_back", 2, 8, CODE_EMULATED},
+		{"entered_inside", 0, 0, CODE_STEPPED},
+		{"by_table", 0, 0, CODE_STEPPED},
+		{"by_known_table", 21, 23, CODE_EMULATED},
+		{"by_longer_table", 21, 21, CODE_STEPPED},
+		{"entered_behind", 1, 0, CODE_EMULATED},
+		{"entered_behind", 3, 3, CODE_STEPPED},
+		{"leaves", 0, 2, CODE_EMULATED},
+		{"calls", 0, 2, CODE_EMULATED},
+		{"enters_kernel", 0, 0, CODE_STEPPED},
 		{"has_nop5", 0, 0, CODE_STEPPED}, /* the nop is cheap, but forked children crash on
 						     it */
-		{"not_code", 0, 0, CODE_STEPPED},   {"atomic", 0, 5, CODE_STEPPED},
+		{"not_code", 0, 0, CODE_STEPPED},
+		{"atomic", 0, 5, CODE_STEPPED},
 		{"hot", 0, 0, CODE_STEPPED}, /* its cold part jumps by a table */
 	};
 

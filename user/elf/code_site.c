@@ -1,92 +1,89 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Looks for a cheap instruction in a basic block. What begins the block is given; where it ends,
- * and that nothing else jumps into the part in use, is made out here. Code has no record of its
- * jumps: all bytes of the object that could be one into the block are looked at, and count unless
- * the function that they stand in, decoded, has no such jump. A function that jumps by a table may
- * jump anywhere, so there nothing is moved. */
+/* Looks for a cheap instruction in the basic block around an address: what is executed whenever
+ * that is. The function's flow says where blocks begin. Jumps from elsewhere have no record: all
+ * bytes of the object that could be one into the block are looked at, and count unless the function
+ * that they stand in, decoded, has no such jump. A function that jumps by a table which was not
+ * found may jump anywhere, so there nothing is moved. */
 #include "elf/cfi.h"
 #include "elf/code.h"
 #include "elf/code_place.h"
+#include "elf/flow.h"
 
 #include "elf/object.h"
 #include "elf/object_private.h"
 
 #include "base/cleanup.h"
+#include "base/search.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_BLOCK 256 /* bytes to look at; most blocks are far shorter */
 #define MAX_SEARCHED \
 	(64ULL << 20) /* bytes of code in one object to look for jumps in: a tenth of a second */
 #define CHUNK (1U << 20)
-
-/* The cheapest instructions of the block, each cheaper than those before it: where a jump comes in
- * between, an earlier one will do. */
-struct candidates {
-	struct {
-		uint64_t at;
-		enum code_cost cost;
-	} all[CODE_COSTS];
-	size_t n;
-};
-
-static void find_candidates(const struct elf_object *o, uint64_t vaddr, uint64_t left,
-			    struct candidates *ret)
-{
-	struct code_instruction x;
-	_cleanup_(code_close) struct code c = {0};
-
-	ret->n = 0;
-	if (code_open(o, vaddr, left < MAX_BLOCK ? left : MAX_BLOCK, &c) < 0)
-		return;
-	while (ret->n < CODE_COSTS && code_next(&c, &x)) {
-		if (!ret->n || x.cost < ret->all[ret->n - 1].cost) {
-			ret->all[ret->n].at = x.at;
-			ret->all[ret->n++].cost = x.cost;
-		}
-		/* A call may not come back. */
-		if (x.flow != CODE_NEXT)
-			break;
-	}
-}
 
 /* A function, as far as it matters where it may jump to. */
 struct body {
 	const struct elf_object *o;
 	struct elf_symbol s;
-	uint64_t vaddr;
+	struct flow flow;
+	size_t at;     /* the instruction in question */
 	uint64_t left; /* bytes of functions that may still be decoded: any number of symbols can
 			  claim the same code */
-	bool boundary; /* an instruction begins at vaddr */
-	bool opaque;   /* something in it could not be decoded, or jumps by a table */
+	bool opaque;   /* something in a part of it cannot be decoded, or jumps by a table */
 };
 
-static void read_body(struct body *b, const struct elf_symbol *s)
+static void free_body(struct body *b)
 {
-	struct code_instruction x;
-	_cleanup_(code_close) struct code c = {0};
-
-	if (s->size > b->left || code_open(b->o, s->addr, s->size, &c) < 0) {
-		b->opaque = true;
-		return;
-	}
-	b->left -= s->size;
-	while (!b->opaque && code_next(&c, &x)) {
-		b->boundary |= x.at == b->vaddr;
-		b->opaque = x.flow == CODE_JUMP && !x.direct && !x.leaves;
-	}
-	b->opaque |= !code_at_end(&c);
+	flow_free(&b->flow);
 }
 
-/* Cold code, and whatever else was split off, jumps back into the function. */
+/* Cold code, and other code that was split off, jumps back into the function. */
 static int read_part(const struct elf_symbol *s, void *arg)
 {
 	struct body *b = arg;
+	struct code_instruction x;
+	_cleanup_(code_close) struct code c = {0};
 
-	if (s->addr != b->s.addr && !strcmp(s->function, b->s.function))
-		read_body(b, s);
+	if (s->addr == b->s.addr || strcmp(s->function, b->s.function))
+		return 0;
+	if (s->size > b->left || code_open(b->o, s->addr, s->size, &c) < 0) {
+		b->opaque = true;
+		return 1;
+	}
+	b->left -= s->size;
+	while (!b->opaque && code_next(&c, &x))
+		b->opaque = x.flow == CODE_JUMP && !x.direct && !x.leaves;
+	b->opaque |= !code_at_end(&c);
 	return b->opaque;
+}
+
+/* Reads the function around @vaddr, where an instruction of it begins. */
+static bool read_body(const struct elf_object *o, uint64_t vaddr, struct body *ret)
+{
+	*ret = (struct body){.o = o, .left = MAX_SEARCHED};
+	if (elf_object_function_at(o, vaddr, &ret->s) < 0 ||
+	    flow_read(o, ret->s.addr, ret->s.size, &ret->flow) < 0)
+		return false;
+	ret->at = flow_find(&ret->flow, vaddr);
+	return ret->at != SIZE_MAX && ret->flow.all[ret->at].at == vaddr && !ret->flow.open &&
+	       !ret->flow.holes && !ret->flow.inside && !ret->flow.cut;
+}
+
+/* The instructions [*ret_first, *ret_last] of the block that are executed whenever the one in
+ * question is: a call may not come back. */
+static void find_stretch(const struct body *b, size_t *ret_first, size_t *ret_last)
+{
+	const struct flow *f = &b->flow;
+	const struct flow_block *block =
+		&f->blocks[search_front(f->n_blocks, i, f->blocks[i].first <= b->at) - 1];
+	size_t end = block->first + block->n;
+
+	*ret_first = *ret_last = b->at;
+	while (*ret_first > block->first && f->all[*ret_first - 1].flow == CODE_NEXT)
+		--*ret_first;
+	while (f->all[*ret_last].flow == CODE_NEXT && *ret_last + 1 < end)
+		++*ret_last;
 }
 
 static int lower_to_symbol(const struct elf_symbol *s, void *arg)
@@ -187,19 +184,15 @@ static uint64_t search_object(struct hunt *h)
 	return h->limit;
 }
 
-/* The first address in (b->vaddr, limit) that something else comes to; @limit: none is. 0: cannot
- * be told. */
-static uint64_t entered_at(struct body *b, uint64_t limit)
+/* The first address in (from, limit) that other code comes to; @limit: there is none. 0: cannot be
+ * told. */
+static uint64_t entered_at(struct body *b, uint64_t from, uint64_t limit)
 {
-	uint64_t range[2] = {b->vaddr, limit};
+	uint64_t range[2] = {from, limit};
 	struct hunt h = {.o = b->o};
 
-	if (elf_object_function_at(b->o, b->vaddr, &b->s) < 0)
-		return 0;
-	read_body(b, &b->s);
-	if (!b->opaque && b->boundary)
-		(void)elf_object_each_function(b->o, read_part, b);
-	if (b->opaque || !b->boundary)
+	(void)elf_object_each_function(b->o, read_part, b);
+	if (b->opaque)
 		return 0;
 	(void)elf_object_each_function(b->o, lower_to_symbol, range);
 	h.from = range[0];
@@ -218,37 +211,66 @@ bool code_is_entered(const struct elf_object *o, const struct cfi_extent *own, s
 	return limit && limit < hi;
 }
 
+/* Of the instructions [from, to], in either direction, the first of those that cost least. */
+static size_t cheapest(const struct body *b, size_t from, size_t to)
+{
+	const struct code_instruction *all = b->flow.all;
+	size_t best = from;
+
+	for (size_t i = from; i != to;) {
+		i = i < to ? i + 1 : i - 1;
+		best = all[i].cost < all[best].cost ? i : best;
+	}
+	return best;
+}
+
+/* The cheapest one after the one in question; where other code comes in between, one before that.
+ */
+static size_t cheapest_after(struct body *b, size_t last)
+{
+	const struct code_instruction *all = b->flow.all;
+	size_t best = cheapest(b, b->at, last);
+	uint64_t entered = best == b->at ? 0 : entered_at(b, all[b->at].at, all[best].at + 1);
+
+	while (best > b->at && all[best].at >= entered)
+		best--;
+	return cheapest(b, b->at, best);
+}
+
 uint64_t code_cheap_site(const struct elf_object *o, uint64_t vaddr, enum code_cost *ret_cost)
 {
-	struct body b = {.o = o, .vaddr = vaddr, .left = MAX_SEARCHED};
-	bool known = elf_object_function_at(o, vaddr, &b.s) == 0;
-	uint64_t end = known ? b.s.addr + b.s.size : vaddr + 16, entered;
-	struct candidates c;
+	_cleanup_(free_body) struct body b = {0};
+	size_t first, last, best, before;
+	const struct code_instruction *all;
 
-	find_candidates(o, vaddr, end - vaddr, &c);
-	*ret_cost = c.n ? c.all[0].cost : CODE_STEPPED;
-	if (c.n < 2 || !known)
+	*ret_cost = code_cost_at(o, vaddr);
+	if (*ret_cost == CODE_EMULATED || !read_body(o, vaddr, &b))
 		return vaddr;
-	entered = entered_at(&b, c.all[c.n - 1].at + 1);
-	while (c.n > 1 && c.all[c.n - 1].at >= entered)
-		c.n--;
-	*ret_cost = c.all[c.n - 1].cost;
-	return c.all[c.n - 1].at;
+	all = b.flow.all;
+	find_stretch(&b, &first, &last);
+	best = cheapest_after(&b, last);
+	before = cheapest(&b, b.at, first);
+	if (all[before].cost < all[best].cost && entered_at(&b, all[before].at, vaddr + 1) > vaddr)
+		best = before;
+	*ret_cost = all[best].cost;
+	return all[best].at;
 }
 
 uint64_t code_behind_nop(const struct elf_object *o, uint64_t vaddr, enum code_cost *ret_cost)
 {
-	struct body b = {.o = o, .vaddr = vaddr, .left = MAX_SEARCHED};
-	struct code_instruction x = {.cost = CODE_STEPPED};
-	_cleanup_(code_close) struct code c = {0};
+	_cleanup_(free_body) struct body b = {0};
+	const struct code_instruction *all;
+	size_t first, last, at;
 
-	if (code_open(o, vaddr, MAX_BLOCK, &c) < 0)
+	if (!read_body(o, vaddr, &b))
 		return vaddr;
-	while (code_next(&c, &x) && x.cost == CODE_NOP5)
-		;
-	if (x.cost >= CODE_NOP5 || x.at == vaddr || entered_at(&b, x.at + 1) <= x.at ||
-	    x.at >= b.s.addr + b.s.size)
+	all = b.flow.all;
+	find_stretch(&b, &first, &last);
+	for (at = b.at; at < last && all[at].cost == CODE_NOP5;)
+		at++;
+	if (at == b.at || all[at].cost >= CODE_NOP5 ||
+	    entered_at(&b, vaddr, all[at].at + 1) <= all[at].at)
 		return vaddr;
-	*ret_cost = x.cost;
-	return x.at;
+	*ret_cost = all[at].cost;
+	return all[at].at;
 }

@@ -109,7 +109,7 @@ static int find_tables(struct making *m, flow_table table, void *arg)
 			free(t.targets);
 			return -ENOMEM;
 		}
-		for (size_t k = 0; k < t.n; k++)
+		for (size_t k = 0; k < t.n_longest; k++)
 			lead(m, t.targets[k]);
 	}
 	return 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "elf/jump_table.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 
 #include <Zydis/Zydis.h>
@@ -139,28 +140,33 @@ static bool read_target(const struct place *p, size_t k, flow_table read, void *
 	return true;
 }
 
+/* Does an instruction of the function begin there? */
+static bool begins(const struct flow *f, uint64_t vaddr)
+{
+	size_t i = flow_find(f, vaddr);
+
+	return i != SIZE_MAX && f->all[i].at == vaddr;
+}
+
 int jump_table_find(const struct flow *f, const struct code *c, size_t jump, flow_table read,
 		    void *arg, struct jump_table *ret)
 {
 	struct place p;
-	size_t n = find_place(f, c, jump, &p) ? find_count(f, c, jump) : 0;
-	_cleanup_free_ uint64_t *targets = n ? calloc(n, sizeof(*targets)) : NULL;
+	size_t n = find_place(f, c, jump, &p) ? find_count(f, c, jump) : 0, longest = 0;
+	_cleanup_free_ uint64_t *targets = NULL;
+	uint64_t target;
 
 	ret->n = 0;
 	if (n == 0)
 		return 0;
-	if (!targets)
-		return -ENOMEM;
-	for (size_t k = 0; k < n; k++) {
-		size_t to;
-
-		if (!read_target(&p, k, read, arg, &targets[k]))
-			return 0;
-		to = flow_find(f, targets[k]);
-		if (to == SIZE_MAX || f->all[to].at != targets[k])
-			return 0;
-	}
+	while (longest < MOST_TARGETS && read_target(&p, longest, read, arg, &target) &&
+	       begins(f, target))
+		if (array_add(targets, longest, target) < 0)
+			return -ENOMEM;
+	if (longest < n)
+		return 0;
 	ret->targets = TAKE_PTR(targets);
 	ret->n = n;
+	ret->n_longest = longest;
 	return 0;
 }

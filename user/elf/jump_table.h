@@ -8,6 +8,8 @@ struct jump_table {
 	uint32_t jump;	   /* the instruction that jumps by it */
 	uint64_t *targets; /* owned */
 	size_t n;
+	size_t n_longest; /* of targets: the words that follow the table and could be targets are
+			     among them, in case the comparison was that of another index */
 };
 
 /* Looks for the table of the indirect jump @jump among the instructions before it: where the table
