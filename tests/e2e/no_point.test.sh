@@ -84,7 +84,7 @@ judged() {
 	found -E "^cozbpf: warning: progress point 'nowhere' was not visited in [0-9.]+ s: " <complaint || why+=' no visit is not reported;'
 	! grep -q 'to count' complaint || why+=' one visit is said to cost too much;'
 	with run --keep-root --no-report -p request -d "$(lasting 3)" -- "$programs/visits" 1000000000 0
-	found -E "^cozbpf: warning: to count 'request' takes about [0-9]+ % of the program's CPU time, [0-9.]+ us a visit: " <complaint || why+=' what visits cost is not reported;'
+	found -E "^cozbpf: warning: to count 'request' takes about [0-9]+ % of the program's CPU time, [0-9.]+ us a visit: count its samples instead \\(-p sampled:request\\)" <complaint || why+=' what visits cost is not reported;'
 	! grep -q 'was visited' complaint || why+=' a point that is passed often is said to be rare;'
 }
 tried judged

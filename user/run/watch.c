@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "code/map.h"
 #include "experiment/runner.h"
 #include "kernel/text.h"
@@ -156,14 +157,28 @@ static void say_rare(const struct run *r, const char *name, uint64_t visits, dou
 				name, seconds, loop);
 }
 
-/* Counting takes @part of the CPU time of the processes in scope. */
-static void say_costly(const char *name, uint64_t cost_ns, double part)
+/* How the point can be counted without a probe; NULL: it cannot. The caller frees. */
+static char *by_samples(const struct point_spec *p)
 {
+	const char *binary = p && p->binary ? p->binary : "", *colon = *binary ? ":" : "";
+
+	if (p && p->kind == POINT_FILE_LINE)
+		return xasprintf("sampled:%s:%u", p->file, p->line);
+	if (p && (p->kind == POINT_FUNCTION || p->kind == POINT_BINARY_FUNCTION) && !p->offset)
+		return xasprintf("sampled:%s%s%s", binary, colon, p->function);
+	return NULL;
+}
+
+/* Counting takes @part of the CPU time of the processes in scope. */
+static void say_costly(const struct run *r, const char *name, uint64_t cost_ns, double part)
+{
+	_cleanup_free_ char *sampled = by_samples(spec_of(r, name));
+
 	(void)log_error("warning: to count '%s' takes about %.0f %% of the program's CPU time, "
-			"%.1f us a visit: take a point that is passed less often (`cozbpf list "
-			"points --rates PID` shows some), or count samples of a line or function "
-			"(-p sampled:FILE:LINE, sampled:FUNCTION)",
-			name, 100 * part, (double)cost_ns / NSEC_PER_USEC);
+			"%.1f us a visit: count its samples instead (-p %s), or take a point that "
+			"is passed less often (`cozbpf list points --rates PID` shows some)",
+			name, 100 * part, (double)cost_ns / NSEC_PER_USEC,
+			sampled ? sampled : "sampled:FILE:LINE, sampled:FUNCTION");
 }
 
 void run_judge_points(struct run *r, uint64_t now, uint64_t *ret_next)
@@ -190,7 +205,7 @@ void run_judge_points(struct run *r, uint64_t now, uint64_t *ret_next)
 
 		cost = cpu_ns ? (double)p->visits * (double)p->cost_ns / (double)cpu_ns : 0;
 		if (cost > COSTLY)
-			say_costly(name, p->cost_ns, cost);
+			say_costly(r, name, p->cost_ns, cost);
 		if ((double)visits >= RARE_PER_S * seconds)
 			continue;
 		say_rare(r, name, visits, seconds);
