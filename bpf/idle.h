@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* A sampling clock costs time on its CPU, whatever runs there. The controller stops the clocks of
- * CPUs where no thread in scope runs (user/session/clocks.c). Here it is told when such a thread
- * comes. */
+ * CPUs where no thread in scope runs (user/experiment/session/clocks.c). Here it is told when such
+ * a thread comes. */
 #pragma once
 
 #include "bpf/maps.h"
@@ -19,7 +19,8 @@ abi_u32 clock_states[ABI_MAX_CPUS] SEC(".bss") = {};
 _Static_assert((ABI_MAX_CPUS + 1) * 16 <= 32 * 1024, "every CPU's number and its header fit");
 
 /* The two events of the network softirq come with every packet of everybody. They are detached as
- * well while no thread in scope is woken by packets of another one (user/session/loopback.c). */
+ * well while no thread in scope is woken by packets of another one
+ * (user/experiment/session/loopback.c). */
 struct abi_loopback loopback[ABI_MAX_CPUS] SEC(".bss") = {};
 abi_u32 loopback_idle SEC(".bss") = 0; /* enum abi_idle */
 /* While they are detached: how many wake-ups may have been by such packets, and at how many the

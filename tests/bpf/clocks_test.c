@@ -4,7 +4,7 @@
  * left are stopped. */
 #include "tests/bpf/driven.h"
 
-#include "session/internal.h"
+#include "experiment/session/internal.h"
 #include "cozbpf.skel.h" /* after abi.h */
 
 #include <errno.h>

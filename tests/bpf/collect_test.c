@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "collect/private.h"
-#include "database/database.h"
+#include "collect/database/database.h"
 #include "require.h"
 
 #include "collect.skel.h"

@@ -4,7 +4,7 @@
 #include "tests/bpf/driven.h"
 
 #include "experiment/slowing.h"
-#include "session/internal.h"
+#include "experiment/session/internal.h"
 #include "cozbpf.skel.h" /* after abi.h */
 
 #include <bpf/bpf.h>

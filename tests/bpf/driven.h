@@ -12,9 +12,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "code/map.h"
+#include "program/code/map.h"
 #include "points/points.h"
-#include "session/session.h"
+#include "experiment/session/session.h"
 #include "tests/bpf/require.h"
 
 #include <pthread.h>

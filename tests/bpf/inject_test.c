@@ -3,7 +3,7 @@
  * The ledger is played here, by a map of slots and by signals of our own. */
 #include "base/error.h"
 #include "shared/shim_abi.h"
-#include "shim/image.h"
+#include "target/shim/image.h"
 #include "target/injector.h"
 #include "tests/bpf/inject_target.h"
 

@@ -11,9 +11,9 @@
 #include <cmocka.h>
 
 #include "analysis/stats.h"
-#include "code/map.h"
+#include "program/code/map.h"
 #include "points/points.h"
-#include "session/session.h"
+#include "experiment/session/session.h"
 #include "tests/bpf/latency_child.h"
 #include "tests/bpf/require.h"
 

@@ -10,7 +10,7 @@
 #include "kernel/probe.h"
 #include "kernel/programs.h"
 #include "kernel/uprobes.h"
-#include "session/session.h"
+#include "experiment/session/session.h"
 #include "shared/abi.h"
 #include "shared/latency.h"
 

@@ -4,7 +4,7 @@
  * Not among the unit tests: a sanitizer would be in the program as well, whose handlers of faults
  * are not a program's. */
 #include "shared/shim_abi.h"
-#include "shim/image.h"
+#include "target/shim/image.h"
 #include "target/inject_private.h"
 #include "target/process.h"
 

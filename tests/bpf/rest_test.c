@@ -3,7 +3,7 @@
  * bound in the kernel. */
 #include "tests/bpf/driven.h"
 
-#include "session/internal.h"
+#include "experiment/session/internal.h"
 #include "cozbpf.skel.h" /* after abi.h */
 
 #define REST_US 600000

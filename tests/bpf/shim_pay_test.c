@@ -11,8 +11,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "code/map.h"
-#include "session/internal.h"
+#include "program/code/map.h"
+#include "experiment/session/internal.h"
 #include "cozbpf.skel.h" /* after abi.h */
 #include "tests/bpf/require.h"
 

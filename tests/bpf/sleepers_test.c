@@ -5,7 +5,7 @@
  * one that always works. The child's handler of the payment signal sleeps as the shim's does. */
 #include "tests/bpf/driven.h"
 
-#include "session/internal.h"
+#include "experiment/session/internal.h"
 #include "cozbpf.skel.h" /* after abi.h */
 
 #include <bpf/bpf.h>

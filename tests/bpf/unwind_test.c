@@ -10,8 +10,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "code/map.h"
-#include "session/session.h"
+#include "program/code/map.h"
+#include "experiment/session/session.h"
 #include "tests/bpf/require.h"
 
 #include <dlfcn.h>

@@ -5,7 +5,7 @@
 #include "tests/bpf/driven.h"
 
 #include "base/waits.h"
-#include "session/internal.h"
+#include "experiment/session/internal.h"
 #include "cozbpf.skel.h" /* after abi.h */
 
 #define SLEEP_US 3000

@@ -23,10 +23,10 @@ attempt() { # DIRECTORY COMPILER SETUP-OPTION...
 	ninja -k 0 -C "$directory" all test-programs >>"$directory.log" 2>&1 || { echo 'it does not compile'; return; }
 	meson test -C "$directory" --no-rebuild --suite unit --timeout-multiplier 4 >>"$directory.log" 2>&1 || { echo 'unit tests fail'; return; }
 	{
-		"$directory/user/cmd/cozbpf" --version && "$directory/user/cmd/cozbpf" report "$source_tree/tests/data/exact.jsonl"
+		"$directory/user/cozbpf" --version && "$directory/user/cozbpf" report "$source_tree/tests/data/exact.jsonl"
 	} >>"$directory.log" 2>&1 || { echo 'it does not run'; return; }
 	if can_run_bpf; then
-		"$directory/user/cmd/cozbpf" check "$directory/examples/barrier" >>"$directory.log" 2>&1 || echo 'cozbpf check refuses'
+		"$directory/user/cozbpf" check "$directory/examples/barrier" >>"$directory.log" 2>&1 || echo 'cozbpf check refuses'
 	fi
 }
 

@@ -177,7 +177,7 @@ if ! "$COZBPF" collect --db new3 --event cycles -d 1s 2>/dev/null; then
 fi
 
 # What the unit allows is enough to sample and to find build ids, and it ends.
-unit=$BUILD/user/cmd/cozbpf-collect.service
+unit=$BUILD/user/cli/cmd/cozbpf-collect.service
 set=$(sed -n 's/^CapabilityBoundingSet=//p' "$unit" | tr '[:upper:]' '[:lower:]' | sed 's/cap_/+/g; s/ /,/g')
 : >log
 timeout -k 5 60 setpriv --bounding-set "-all,$set" "$COZBPF" collect --db unit.db --rate 500 -d 2s 2>>log && why='' || why=" status $?;"

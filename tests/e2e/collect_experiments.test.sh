@@ -46,7 +46,7 @@ serve() { # PROGRAM
 }
 
 # With the capabilities of the unit.
-set=$(sed -n 's/^CapabilityBoundingSet=//p' "$BUILD/user/cmd/cozbpf-collect.service" | tr '[:upper:]' '[:lower:]' | sed 's/cap_/+/g; s/ /,/g')
+set=$(sed -n 's/^CapabilityBoundingSet=//p' "$BUILD/user/cli/cmd/cozbpf-collect.service" | tr '[:upper:]' '[:lower:]' | sed 's/cap_/+/g; s/ /,/g')
 collect() { # PROGRAM SECONDS
 	setpriv --bounding-set "-all,$set" "$COZBPF" collect --db db --rate 200 --cgroup "$group" --experiments 60% --max-slowdown 50% -p "served=$tmp/$1:served" -d "$2s" 2>>log
 }

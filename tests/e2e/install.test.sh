@@ -18,7 +18,7 @@ cmp -s "$documents/README.md" "$SRC/README.md" || why+=' no README;'
 for file in "$SRC"/examples/*; do
 	[ "${file##*/}" = meson.build ] || cmp -s "$documents/examples/${file##*/}" "$file" || why+=" no examples/${file##*/};"
 done
-for page in "$SRC"/user/cmd/man/cozbpf*.rst; do
+for page in "$SRC"/user/cli/man/cozbpf*.rst; do
 	page=${page##*/}
 	page=${page%.rst}
 	grep -q '^\.TH' "$prefix/share/man/man${page##*.}/$page" || why+=" no manual page $page;"

@@ -17,7 +17,7 @@ options=(--fixed-line "$(line_of interposed burn)" --fixed-speedup 100 --experim
 
 # Of the C library the shim imports two variables, dl_iterate_phdr for programs without _r_debug alone, and with --sync pthread what
 # pthread_cleanup_push is made of.
-for library in "$BUILD"/user/shim/libcozbpf_shim*.so; do
+for library in "$BUILD"/user/target/shim/libcozbpf_shim*.so; do
 	why=$(nm -D --undefined-only "$library" | sed 's/.* //; s/@.*//' |
 		grep -vxE '_r_debug|dl_iterate_phdr|(__)?environ|__pthread_(un)?register_cancel|__pthread_unwind_next|__sigsetjmp' | tr '\n' ' ')
 	verdict "${library##*/} imports no function of libc" "$why"
@@ -32,7 +32,7 @@ behave() { # HOW OPTION...
 	shift
 	LD_PRELOAD=$programs/libinterpose.so "$programs/interposed" "$how" 0.7 >native || why+=' it fails without cozbpf;'
 	grep -qx 'done' native || why+=' it does not end without cozbpf;'
-	# What cozbpf hands on to the program (user/cmd/environment.c).
+	# What cozbpf hands on to the program (user/cli/cmd/environment.c).
 	COZBPF_LD_PRELOAD=$programs/libinterpose.so profiled "$@" "${options[@]}" -- "$programs/interposed" "$how" 0.7
 	status=$?
 	[ "$status" -eq 0 ] || why+=" status $status;"

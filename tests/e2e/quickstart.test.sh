@@ -117,7 +117,7 @@ else
 	quickstart env SUDO_UID="$user" SUDO_GID="$user" -- --setcap 1
 	measured 'by sudo, with capabilities for the program'
 	[ "$(stat -c %u "$tmp/tree/build/barrier.jsonl")" = "$user" ] && why='' || why=' the profile is not the user'\''s'
-	[ "$(stat -c %a "$tmp/tree/build/user/cmd/cozbpf")" = 700 ] || why+=' others can, too;'
+	[ "$(stat -c %a "$tmp/tree/build/user/cozbpf")" = 700 ] || why+=' others can, too;'
 	verdict 'with capabilities: the user runs it' "$why" "$tmp/err"
 	printf '#!/bin/sh\nprintf "%%s\\n" "sudo $*" >>%s/called\n' "$tmp" >"$tmp/bin/sudo"
 	chmod +x "$tmp/bin/sudo"

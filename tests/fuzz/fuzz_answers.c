@@ -6,13 +6,13 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "elf/cfi.h"
-#include "decoder/private.h"
+#include "program/elf/cfi.h"
+#include "program/decoder/private.h"
 #include "base/message.h"
-#include "dwarf/lines_private.h"
-#include "elf/object_private.h"
-#include "elf/perf_map.h"
-#include "elf/symbols_private.h"
+#include "program/dwarf/lines_private.h"
+#include "program/elf/object_private.h"
+#include "program/elf/perf_map.h"
+#include "program/elf/symbols_private.h"
 
 #include "elf_seeds.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/rng.h"
-#include "elf/cfi.h"
+#include "program/elf/cfi.h"
 
 #include <errno.h>
 #include <stdlib.h>

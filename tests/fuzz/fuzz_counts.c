@@ -4,7 +4,7 @@
 #include "fuzz.h"
 
 #include "base/error.h"
-#include "database/counts.h"
+#include "collect/database/counts.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,10 +5,10 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "dwarf/lines.h"
-#include "elf/debuginfod.h"
-#include "elf/object_private.h"
-#include "elf/readers.h"
+#include "program/dwarf/lines.h"
+#include "program/elf/debuginfod.h"
+#include "program/elf/object_private.h"
+#include "program/elf/readers.h"
 
 #include "elf_change.h"
 #include "line_seeds.h"

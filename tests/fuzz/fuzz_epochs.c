@@ -5,7 +5,7 @@
 #include "fuzz.h"
 
 #include "base/error.h"
-#include "database/database.h"
+#include "collect/database/database.h"
 
 #include <fcntl.h>
 #include <ftw.h>

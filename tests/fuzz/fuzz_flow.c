@@ -5,7 +5,7 @@
 
 #include "annotate/classes.h"
 #include "annotate/counted.h"
-#include "elf/flow.h"
+#include "program/elf/flow.h"
 
 #include <stdlib.h>
 #include <string.h>

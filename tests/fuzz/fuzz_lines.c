@@ -6,8 +6,8 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "dwarf/lines.h"
-#include "elf/object.h"
+#include "program/dwarf/lines.h"
+#include "program/elf/object.h"
 
 #include "elf_change.h"
 #include "line_seeds.h"

@@ -3,7 +3,7 @@
 #include "fuzz.h"
 #include "text_change.h"
 
-#include "elf/perf_map.h"
+#include "program/elf/perf_map.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* Memory with a code object of CPython's in it, which is the input, changed where it hurts. */
 #include "fuzz.h"
 
-#include "code/python.h"
+#include "program/code/python.h"
 
 #include <string.h>
 #include <unistd.h>

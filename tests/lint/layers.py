@@ -5,38 +5,79 @@ import re
 
 import tree
 
-# What each package may include beside itself: a package, or one header of it.
+# Rooms, from the bottom to the top: a room uses only rooms below it.
+ROOMS = (
+    "shared", "base", "target", "program", "profile", "analysis", "annotate", "kernel", "points",
+    "experiment", "collect", "report", "cli",
+)
+
+# What each folder may include beside its own headers: a folder, or one header of it.
 ALLOWED = {
     "base": ["shared/waits.def"],
+    "base/sandbox": ["base"],
+    # The preload hands over the pages that the shim maps.
+    "target": [
+        "base/sandbox/opener.h", "base", "shared/shim_abi.h", "shared/shim_first.h",
+        "shared/shim_launch.h",
+    ],
+    "target/shim": [
+        "shared/raw_call.h", "shared/shim_abi.h", "shared/shim_first.h", "shared/shim_launch.h",
+    ],
+    "program/elf": ["base/sandbox", "base", "shared/abi.h"],
+    "program/dwarf": ["program/elf", "base"],
+    "program/decoder": ["program/dwarf", "program/elf", "base/sandbox", "base"],
+    "program/code": ["target", "program/dwarf", "program/elf", "base", "shared/abi.h"],
     # The layout of histograms is the kernel side's and the file format's.
     "profile": ["base", "shared/histogram.h", "shared/sums.def"],
     "analysis": ["profile", "base", "shared/histogram.h", "shared/sums.def"],
-    "database": ["base"],
-    "shares": ["database", "code", "dwarf", "elf", "base"],
-    "report": ["shares/shares.h", "shares/code.h", "annotate", "dwarf/lines.h", "elf/object.h", "analysis", "profile", "sandbox/opener.h", "base", "shared/histogram.h", "shared/sums.def"],
-    "export": ["shares/shares.h", "database", "profile", "base", "shared/sums.def"],
-    "sandbox": ["base"],
-    "elf": ["sandbox", "base", "shared/abi.h"],
-    "annotate": ["elf", "sandbox/confine.h", "base"],
-    "dwarf": ["elf", "base"],
-    "decoder": ["dwarf", "elf", "sandbox", "base"],
-    # The preload hands over the pages that the shim maps.
-    "target": ["sandbox/opener.h", "base", "shared/shim_abi.h", "shared/shim_first.h", "shared/shim_launch.h"],
-    "code": ["target", "dwarf", "elf", "base", "shared/abi.h"],
-    "kernel": ["target", "elf", "base", "shared"],
-    "counting": ["annotate", "kernel", "code/map.h", "target/syscalls.h", "elf", "base", "shared"],
-    "calibration": ["base", "shared"],
-    # Of experiments, the interface that the session implements.
-    "points": ["experiment/backend.h", "kernel", "code", "dwarf", "elf", "base", "shared"],
-    "session": ["points", "calibration", "kernel", "experiment/backend.h", "experiment/slowing.h", "code", "target", "dwarf", "elf", "base", "shared", "shim/image.h"],
-    "collect": ["database", "kernel/namespace.h", "kernel/programs.h", "kernel/refusal.h", "code/kernel_parts.h", "elf", "sandbox/opener.h", "base", "shared"],
-    "experiment": ["profile", "base", "shared/abi.h", "shared/sums.def"],
-    "options": ["experiment/backend.h", "profile", "target", "elf", "base", "shared"],
-    "run": ["options", "report", "analysis", "session", "points", "counting", "kernel", "experiment", "profile", "code", "target", "decoder", "dwarf",
-            "elf", "sandbox/opener.h", "base", "shared", "shim/image.h"],
-    "cmd": ["run", "options", "collect", "counting", "report", "shares/shares.h", "annotate", "database", "export", "analysis", "session", "points", "kernel", "experiment", "profile", "code", "target", "decoder",
-            "dwarf", "elf", "sandbox/opener.h", "base", "shared", "shim/image.h"],
-    "shim": ["shared/raw_call.h", "shared/shim_abi.h", "shared/shim_first.h", "shared/shim_launch.h"],
+    "annotate": ["program/elf", "base/sandbox/confine.h", "base"],
+    "kernel": ["target", "program/elf", "base", "shared", "profile"],
+    "kernel/counting": [
+        "annotate", "kernel", "program/code/map.h", "target/syscalls.h", "program/elf", "base",
+        "shared",
+    ],
+    "kernel/calibration": ["base", "shared"],
+    "points": [
+        "kernel/backend.h", "kernel", "program/code", "program/dwarf", "program/elf", "base",
+        "shared",
+    ],
+    "experiment": ["kernel/backend.h", "profile", "base", "shared/abi.h", "shared/sums.def"],
+    "experiment/session": [
+        "points", "kernel/calibration", "kernel", "kernel/backend.h", "experiment/slowing.h",
+        "program/code", "target", "program/dwarf", "program/elf", "base", "shared",
+        "target/shim/image.h",
+    ],
+    "collect/database": ["base"],
+    "collect/shares": ["collect/database", "program/code", "program/dwarf", "program/elf", "base"],
+    "collect": [
+        "collect/database", "kernel/namespace.h", "kernel/programs.h", "kernel/refusal.h",
+        "program/code/kernel_parts.h", "program/elf", "base/sandbox/opener.h", "base", "shared",
+    ],
+    "report": [
+        "collect/shares/shares.h", "collect/shares/code.h", "annotate", "program/dwarf/lines.h",
+        "program/elf/object.h", "analysis", "profile", "base/sandbox/opener.h", "base",
+        "shared/histogram.h", "shared/sums.def",
+    ],
+    "report/export": [
+        "collect/shares/shares.h", "collect/database", "profile", "base", "shared/sums.def",
+    ],
+    "cli/options": [
+        "points/point_spec.h", "kernel/backend.h", "profile", "target", "program/elf", "base",
+        "shared",
+    ],
+    "cli/run": [
+        "cli/options", "report", "analysis", "experiment/session", "points", "kernel/counting",
+        "kernel", "experiment", "profile", "program/code", "target", "program/decoder",
+        "program/dwarf", "program/elf", "base/sandbox/opener.h", "base", "shared",
+        "target/shim/image.h",
+    ],
+    "cli/cmd": [
+        "cli/run", "cli/options", "collect", "kernel/counting", "report",
+        "collect/shares/shares.h", "annotate", "collect/database", "report/export", "analysis",
+        "experiment/session", "points", "kernel", "experiment", "profile", "program/code",
+        "target", "program/decoder", "program/dwarf", "program/elf", "base/sandbox/opener.h",
+        "base", "shared", "target/shim/image.h",
+    ],
     "shared": [],
     "bpf": ["shared"],
 }
@@ -46,11 +87,27 @@ SOURCES = (".c", ".h", ".S", ".def")
 
 
 def package(path):
-    """The package of a path of the tree, or None where no rule applies (tests, tools, examples)."""
+    """The folder with a rule that a path is in; its room where there is none; None outside of them
+    (tests, tools, examples)."""
     parts = path.split("/")
-    if parts[0] == "user" and len(parts) > 2:
-        return parts[1]
-    return parts[0] if parts[0] in ("bpf", "shared") else None
+    if parts[0] != "user" or len(parts) < 3:
+        return parts[0] if parts[0] in ("bpf", "shared") else None
+    inner = "/".join(parts[1:3])
+    return inner if inner in ALLOWED else parts[1]
+
+
+def rooms_in_order():
+    """Folders whose rule lets them use a room above their own."""
+    bad = []
+    for own, used in ALLOWED.items():
+        if own != "bpf":
+            height = ROOMS.index(own.split("/")[0])
+            bad += [
+                f"tests/lint/layers.py: {own} must not use {other}, which is above it"
+                for other in used
+                if ROOMS.index(other.split("/")[0]) > height
+            ]
+    return bad
 
 
 def includes(tree_, path):
@@ -75,7 +132,7 @@ def ruled_files(tree_):
 
 
 def layering(tree_):
-    bad = []
+    bad = rooms_in_order()
     for path in ruled_files(tree_):
         own = package(path)
         if own not in ALLOWED:
@@ -90,7 +147,7 @@ def layering(tree_):
             target = resolve(tree_, path, quoted, name)
             if target is None:
                 # Not in the tree: a system header, one made by the build, or a package's that is missing.
-                if name.split("/")[0] in ALLOWED and quoted:
+                if name.split("/")[0] in ROOMS and quoted:
                     bad.append(f"{path}:{line}: {name} does not exist")
                 continue
             other = package(target)
@@ -104,22 +161,21 @@ README = "user/README.md"
 
 
 def readme_agrees(tree_):
-    """The table of packages says the same, from the bottom to the top: so there can be no circle of packages."""
+    """The page's table has the rooms in this order, with a row for each folder in them."""
     if not tree_.has(README):
         return [f"{README} is missing"]
-    bad, seen = [], ["shared"]
-    for name, used in re.findall(r"^\| `(\w+)` \|.*\|([^|]*)\|$", tree_.text(README), re.MULTILINE):
-        used = re.findall(r"`(\w+)`", used)
-        allowed = {other.split("/")[0] for other in ALLOWED.get(name, [])}
-        if set(used) != allowed:
-            bad.append(f"{README}: {name} uses {', '.join(sorted(used))}; by tests/lint/layers.py {', '.join(sorted(allowed))}")
-        bad += [f"{README}: {name} uses {other}, which must stand above it" for other in used if other not in seen]
-        seen.append(name)
-    return bad + [f"{README}: no row for {name}" for name in ALLOWED if name not in (*seen, "bpf")]
+    rows = re.findall(r"^\| `([a-z/]+)/` \|", tree_.text(README), re.MULTILINE)
+    folders = [f for room in ROOMS[1:] for f in ALLOWED if f.split("/")[0] == room]
+    missing = [f"{README}: no row for {f}/" for f in folders if f not in rows]
+    missing += [f"{README}: {f}/ has no rule in tests/lint/layers.py" for f in rows if f not in folders]
+    rooms = [f for f in rows if f in ROOMS]
+    if not missing and rooms != [r for r in ROOMS if r in rooms]:
+        missing.append(f"{README}: rooms are not in the order of tests/lint/layers.py")
+    return missing
 
 
 # Who knows of BPF.
-BPF_SIDE = ("kernel", "counting", "points", "session", "collect")
+BPF_SIDE = ("kernel", "kernel/counting", "points", "experiment/session", "collect")
 
 
 def skeletons_in_bpf_side_only(tree_):
@@ -131,9 +187,9 @@ def skeletons_in_bpf_side_only(tree_):
 def libdwarf_in_dwarf_only(tree_):
     """But for DWARF's numbers, which call frame information uses as well."""
     return [f"{path}:{line}: {name}"
-            for path in tree_.paths if path.endswith(SOURCES) and package(path) != "dwarf" and not path.startswith("tests/")
+            for path in tree_.paths if path.endswith(SOURCES) and package(path) != "program/dwarf" and not path.startswith("tests/")
             for line, _, name in includes(tree_, path)
-            if name and (posixpath.basename(name) == "libdwarf.h" or posixpath.basename(name) == "dwarf.h" and package(path) != "elf")]
+            if name and (posixpath.basename(name) == "libdwarf.h" or posixpath.basename(name) == "dwarf.h" and package(path) != "program/elf")]
 
 
 def libbpf_in_bpf_side_only(tree_):
@@ -157,7 +213,7 @@ def bpf_headers(tree_):
 def shim_uses_libc_only(tree_):
     foreign = re.compile(r"(bpf|libdwarf|json-c|libsmartcols)/|(libelf|gelf|libdwarf|dwarf|uthash|libdeflate|zlib|cmocka|demangle)\.h")
     return [f"{path}:{line}: {name}"
-            for path in tree_.under("user/shim/", *SOURCES)
+            for path in tree_.under("user/target/shim/", *SOURCES)
             for line, _, name in includes(tree_, path) if name and foreign.match(name)]
 
 CHECKS = [layering, readme_agrees, skeletons_in_bpf_side_only, libdwarf_in_dwarf_only, libbpf_in_bpf_side_only, bpf_headers, shim_uses_libc_only]

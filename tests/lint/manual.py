@@ -62,7 +62,7 @@ def builds(path):
 
 def main():
     root, cozbpf = sys.argv[1:]
-    folder = os.path.join(root, "user/cmd/man")
+    folder = os.path.join(root, "user/cli/man")
     found = {}
     for name in sorted(os.listdir(folder)):
         if re.search(r"\.[0-9]\.rst$", name):

@@ -22,25 +22,26 @@ put() {
 make_good_tree() {
 	local p
 	mkdir -p "$1" && cd -- "$1" || exit 1
-	for p in base profile analysis report elf dwarf decoder target code experiment session cmd shim; do
-		put "user/$p/$p.h" '#include <stdint.h>'
+	for p in base profile analysis report program/{elf,dwarf,decoder,code} target target/shim \
+		experiment experiment/session cli/cmd; do
+		put "user/$p/${p##*/}.h" '#include <stdint.h>'
 	done
 	put user/base/base.c '#include "base/base.h"' '#include <stdio.h>'
 	put user/profile/profile.c '#include "profile/profile.h"' '#include "base/base.h"'
 	put user/analysis/analysis.c '#include "profile/profile.h"' '#include "base/base.h"'
 	put user/report/report.c '#include "analysis/analysis.h"' '#include <libsmartcols/libsmartcols.h>'
-	put user/elf/elf.c '#include <libelf.h>' '#include "base/base.h"'
-	put user/dwarf/dwarf.c '#include <libdwarf/libdwarf.h>' '#include "elf/elf.h"'
+	put user/program/elf/elf.c '#include <libelf.h>' '#include "base/base.h"'
+	put user/program/dwarf/dwarf.c '#include <libdwarf/libdwarf.h>' '#include "program/elf/elf.h"'
 	put user/target/target.c '#include "shared/shim_abi.h"' '#include "base/base.h"'
-	put user/experiment/backend.h
+	put user/kernel/backend.h
 	put user/experiment/experiment.c '#include "base/base.h"' '#include "profile/profile.h"'
-	put user/session/session.c '#include <bpf/libbpf.h>' '#include "cozbpf.skel.h"' '#include "experiment/backend.h"' \
-		'#include "shim/image.h"' '#include "shared/counters.def"' '#include "target/target.h"' '#include "elf/elf.h"'
-	put user/cmd/cmd.c '#include "report/report.h"' '#include "session/session.h"' '#include "elf/elf.h"' \
+	put user/experiment/session/session.c '#include <bpf/libbpf.h>' '#include "cozbpf.skel.h"' '#include "kernel/backend.h"' \
+		'#include "target/shim/image.h"' '#include "shared/counters.def"' '#include "target/target.h"' '#include "program/elf/elf.h"'
+	put user/cli/cmd/cmd.c '#include "report/report.h"' '#include "experiment/session/session.h"' '#include "program/elf/elf.h"' \
 		'/* #include "bpf/maps.h" */'
-	put user/shim/image.h
-	put user/shim/shim.c '#include "shim.h"' '#include "shared/shim_abi.h"' '#include <pthread.h>'
-	put user/shim/image.S '#include IMAGE_HEADER'
+	put user/target/shim/image.h
+	put user/target/shim/shim.c '#include "shim.h"' '#include "shared/shim_abi.h"' '#include <pthread.h>'
+	put user/target/shim/image.S '#include IMAGE_HEADER'
 	cp -- "$here/../../user/README.md" user/README.md
 	put shared/shim_abi.h
 	put shared/abi.h '#include "shared/shim_abi.h"'
@@ -49,7 +50,7 @@ make_good_tree() {
 	put bpf/sample.bpf.c '#include "bpf/maps.h"' '#include <bpf/bpf_helpers.h>' 'int f = COUNTER_lost_hit + COUNTER_no_slot;'
 	printf '| rule | event | function |\n|---|---|---|\n| R1 | a hit | `hit` |\n| R2 | a debt | none |\n' >bpf/README.md
 	put bpf/rules.h '/* R1, and R2. */' 'int hit(int R7);' 'const char *of_verifier = "R9 is unbounded";'
-	put tests/unit/some_test.c '#include "elf/elf.h"' '#include <bpf/libbpf.h>' '#include <libdwarf/dwarf.h>'
+	put tests/unit/some_test.c '#include "program/elf/elf.h"' '#include <bpf/libbpf.h>' '#include <libdwarf/dwarf.h>'
 	printf '#!/bin/bash\necho "$1"\n' >tests/run
 	printf 'x = 1\n' >tests/some.py
 	put examples/barrier/barrier.c
@@ -127,43 +128,43 @@ sees "counters_defined files_found readme_agrees rules_listed top_level" "an emp
 
 edge layering user/base/base.c '"profile/profile.h"'
 edge layering user/profile/profile.h '"analysis/analysis.h"'
-edge layering user/analysis/analysis.c '"session/session.h"'
-edge layering user/analysis/analysis.c '"elf/elf.h"'
+edge layering user/analysis/analysis.c '"experiment/session/session.h"'
+edge layering user/analysis/analysis.c '"program/elf/elf.h"'
 edge layering user/report/report.c '"target/target.h"'
-edge layering user/report/report.c '"cmd/cmd.h"'
-edge layering user/profile/profile.c '"../elf/elf.h"'
-edge layering user/profile/profile.c '<elf/elf.h>'
-edge layering user/profile/profile.c '"user/elf/elf.h"'
-edge layering user/elf/elf.c '"target/target.h"'
-edge layering user/target/target.c '"session/session.h"'
+edge layering user/report/report.c '"cli/cmd/cmd.h"'
+edge layering user/profile/profile.c '"../program/elf/elf.h"'
+edge layering user/profile/profile.c '<program/elf/elf.h>'
+edge layering user/profile/profile.c '"user/program/elf/elf.h"'
+edge layering user/program/elf/elf.c '"target/target.h"'
+edge layering user/target/target.c '"experiment/session/session.h"'
 edge layering user/target/target.c '"shared/abi.h"'
-edge layering user/code/code.h '"session/session.h"'
-edge layering user/session/session.c '"experiment/experiment.h"'
-edge layering user/session/session.c '"shim/shim.h"'
-edge layering user/session/session.c '"bpf/maps.h"'
+edge layering user/program/code/code.h '"experiment/session/session.h"'
+edge layering user/experiment/session/session.c '"experiment/experiment.h"'
+edge layering user/experiment/session/session.c '"target/shim/shim.h"'
+edge layering user/experiment/session/session.c '"bpf/maps.h"'
 edge layering user/experiment/experiment.c '"target/target.h"'
-edge layering user/experiment/experiment.c '"session/session.h"'
-edge layering user/elf/elf.c '"decoder/decoder.h"'
-edge layering user/dwarf/dwarf.c '"target/target.h"'
-edge layering user/shim/shim.c '"base/base.h"'
-edge layering user/shim/shim.c '"shared/abi.h"'
+edge layering user/experiment/experiment.c '"experiment/session/session.h"'
+edge layering user/program/elf/elf.c '"program/decoder/decoder.h"'
+edge layering user/program/dwarf/dwarf.c '"target/target.h"'
+edge layering user/target/shim/shim.c '"base/base.h"'
+edge layering user/target/shim/shim.c '"shared/abi.h"'
 edge layering bpf/maps.h '"base/base.h"'
 edge layering shared/abi.h '"base/base.h"'
-edge layering user/cmd/cmd.c '"elf/no_such_file.h"'
-edge layering user/cmd/cmd.c HEADER_BY_MACRO
+edge layering user/cli/cmd/cmd.c '"program/elf/no_such_file.h"'
+edge layering user/cli/cmd/cmd.c HEADER_BY_MACRO
 sees layering "a package without a rule" put user/extra/extra.c
-sees readme_agrees "a package that the page does not have" sed -i '/^| `dwarf` /d' user/README.md
-sees readme_agrees "a package that the page has use another" sed -i '/^| `report` /s/`base`/`base`, `target`/' user/README.md
-sees readme_agrees "packages in the wrong order" sed -i '/^| `base` /{h;d};/^| `cmd` /G' user/README.md
-edge skeletons_in_bpf_side_only user/cmd/cmd.c '"cozbpf.skel.h"'
+sees readme_agrees "a folder that the page does not have" sed -i '/^| `program\/dwarf/d' user/README.md
+sees readme_agrees "a folder that has no rule" sed -i 's/^| `report\/export/| `report\/other/' user/README.md
+sees readme_agrees "rooms in the wrong order" sed -i '/^| `base\/` /{h;d};/^| `report\/` /G' user/README.md
+edge skeletons_in_bpf_side_only user/cli/cmd/cmd.c '"cozbpf.skel.h"'
 edge skeletons_in_bpf_side_only tools/bench.c '"probe.skel.h"'
-edge libdwarf_in_dwarf_only user/session/session.c '<libdwarf/libdwarf.h>'
+edge libdwarf_in_dwarf_only user/experiment/session/session.c '<libdwarf/libdwarf.h>'
 edge libdwarf_in_dwarf_only tools/bench.c '<dwarf.h>'
-edge libbpf_in_bpf_side_only user/cmd/cmd.c '<bpf/libbpf.h>'
+edge libbpf_in_bpf_side_only user/cli/cmd/cmd.c '<bpf/libbpf.h>'
 edge libbpf_in_bpf_side_only user/experiment/experiment.c '<bpf/bpf.h>'
 edge bpf_headers bpf/maps.h '<string.h>'
 edge bpf_headers bpf/maps.h '<bpf/libbpf.h>'
-edge shim_uses_libc_only user/shim/shim.c '<libelf.h>'
+edge shim_uses_libc_only user/target/shim/shim.c '<libelf.h>'
 
 sees spdx "a C file without SPDX" sed -i 1d user/base/base.c
 sees spdx "a header under another licence" sed -i '1s/BSD-2-Clause/MIT/' bpf/maps.h
@@ -180,7 +181,7 @@ sees package_hosts "a distribution mirror" add tests/run "echo http://deb"".debi
 sees markers "a marker in C" add user/base/base.c "/* FIX""ME: later */"
 sees markers "a marker in prose" add README.md "XX""X"
 sees generated_files "generated kernel types" put bpf/vmlinux.h
-sees generated_files "a skeleton" put user/session/cozbpf.skel.h
+sees generated_files "a skeleton" put user/experiment/session/cozbpf.skel.h
 sees binaries "a file with a zero byte" with_nul
 sees links "a symbolic link" linked
 sees counters_defined "no counters" put shared/counters.def

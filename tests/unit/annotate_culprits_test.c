@@ -5,7 +5,7 @@
 #include "annotate/model.h"
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "elf/object.h"
+#include "program/elf/object.h"
 
 #include <math.h>
 #include <setjmp.h>

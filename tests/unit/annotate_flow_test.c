@@ -3,10 +3,10 @@
  * graphs execute equally often. */
 #include "annotate/classes.h"
 #include "annotate/counted.h"
-#include "elf/flow.h"
+#include "program/elf/flow.h"
 #include "base/cleanup.h"
 #include "base/rng.h"
-#include "elf/object.h"
+#include "program/elf/object.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -17,7 +17,7 @@
 #define US 1000LL
 #define STEP_NS (10 * US)
 #define SAMPLING_NS (250 * US)
-/* As user/session/session.c, bpf/pay.h and user/shim/pay.c have them. */
+/* As user/experiment/session/session.c, bpf/pay.h and user/target/shim/pay.c have them. */
 #define THRESHOLD_NS 2000
 #define UNUSED_WAIT_NS (3000 * US)
 #define UNUSED_WAIT_AGE_NS (50000 * US)

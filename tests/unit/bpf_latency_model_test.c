@@ -28,7 +28,7 @@
 #define CLOCKS 6
 #define LENGTH_NS (15000000 * US)
 #define MAX_INTERVALS 10000
-/* As user/session/session.c has them. */
+/* As user/experiment/session/session.c has them. */
 #define THRESHOLD_NS 2000
 #define UNUSED_WAIT_NS (3000 * US)
 #define UNUSED_WAIT_AGE_NS (50000 * US)

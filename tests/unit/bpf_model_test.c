@@ -25,12 +25,12 @@
 
 #define STEP_NS 5000
 #define US 1000LL
-/* As user/session/session.c has them. */
+/* As user/experiment/session/session.c has them. */
 #define THRESHOLD_NS 2000
 #define UNUSED_WAIT_NS (3000 * US)
 #define UNUSED_WAIT_AGE_NS (50000 * US)
-/* As user/session/events.c has them: on each CPU, of so many times the distance between samples,
- * more or less. */
+/* As user/experiment/session/events.c has them: on each CPU, of so many times the distance between
+ * samples, more or less. */
 #define CLOCKS 2
 #define PERIOD_SPREAD 1.2
 #define PERIOD 1.155
@@ -98,7 +98,7 @@ static u64 age_of(const struct model *m)
 	return m->now % (u64)WINDOW_NS;
 }
 
-/* As user/session/slopes.c has it. */
+/* As user/experiment/session/slopes.c has it. */
 static void close_window(struct model *m)
 {
 	if (m->visits > 0) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* From measured gaps to the costs that the ledger adds: lines that are known, with what a shared
  * machine puts between them. */
-#include "calibration/fit.h"
+#include "kernel/calibration/fit.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

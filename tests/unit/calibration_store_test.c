@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Keeping a calibration: what comes back is what was kept, and nothing that anybody else can have
  * had a hand in. */
-#include "calibration/store.h"
+#include "kernel/calibration/store.h"
 
 #include <errno.h>
 #include <fcntl.h>

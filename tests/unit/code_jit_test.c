@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Code that a process makes as it runs, in the code map of this process itself and of others. */
-#include "code/map.h"
-#include "code/private.h"
+#include "program/code/map.h"
+#include "program/code/private.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 /* The code map of this process itself. */
 #pragma once
 
-#include "code/map.h"
+#include "program/code/map.h"
 
 #include "base/error.h"
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The code map of several processes: a child of this one, and a program that is recognized late. */
-#include "code/map.h"
-#include "code/private.h"
+#include "program/code/map.h"
+#include "program/code/private.h"
 
 #include "base/clock.h"
 #include "base/open_file.h"
-#include "elf/object.h"
+#include "program/elf/object.h"
 
 #include <fcntl.h>
 #include <limits.h>

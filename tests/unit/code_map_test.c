@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The code map of this process itself. */
-#include "dwarf/lines_private.h"
-#include "code/map.h"
-#include "code/private.h"
+#include "program/dwarf/lines_private.h"
+#include "program/code/map.h"
+#include "program/code/private.h"
 
 #include "base/error.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* CPython's code objects, in this process's own memory: whose instruction is it, of which line? */
-#include "code/python.h"
+#include "program/code/python.h"
 
 #include <stdarg.h>
 #include <stddef.h>

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/rng.h"
-#include "counting/choice.h"
+#include "kernel/counting/choice.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "base/error.h"
-#include "database/counts.h"
+#include "collect/database/counts.h"
 
 #include <errno.h>
 #include <malloc.h>

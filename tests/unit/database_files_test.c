@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Databases on a disk: what is added is there, whatever else happens to the files. */
 #include "base/error.h"
-#include "database/database.h"
+#include "collect/database/database.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 /* Databases of which users, or other hosts, have made what they could: files, code and names
  * without end, builds of others, epochs that hide those of others, and things that are no files. */
 #include "base/error.h"
-#include "database/database.h"
+#include "collect/database/database.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What a decoder that somebody has taken over may answer is refused, and it gets no file that it
  * should not have. */
-#include "elf/cfi.h"
-#include "elf/code_place.h"
-#include "decoder/private.h"
+#include "program/elf/cfi.h"
+#include "program/elf/code_place.h"
+#include "program/decoder/private.h"
 #include "base/message.h"
-#include "dwarf/lines_private.h"
-#include "elf/object_private.h"
-#include "elf/symbols_private.h"
+#include "program/dwarf/lines_private.h"
+#include "program/elf/object_private.h"
+#include "program/elf/symbols_private.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Decoders: what they say is what reading here says; they have no rights; one that takes too long
  * is given up, and only its object's information with it. */
-#include "elf/cfi.h"
-#include "decoder/private.h"
-#include "elf/demangle.h"
-#include "dwarf/lines.h"
-#include "elf/object_private.h"
-#include "elf/perf_map.h"
+#include "program/elf/cfi.h"
+#include "program/decoder/private.h"
+#include "program/elf/demangle.h"
+#include "program/dwarf/lines.h"
+#include "program/elf/object_private.h"
+#include "program/elf/perf_map.h"
 
 #include "base/cleanup.h"
 #include "base/error.h"

@@ -2,8 +2,8 @@
 /* Lines of one small program, built in the ways that programs are built, with each compiler at
  * hand.
  * Long: left out where few tests run. */
-#include "dwarf/lines.h"
-#include "elf/object.h"
+#include "program/dwarf/lines.h"
+#include "program/elf/object.h"
 
 #include "base/cleanup.h"
 #include "base/error.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Lines of this very file, in this test's own executable. */
-#include "dwarf/lines.h"
-#include "elf/object.h"
+#include "program/dwarf/lines.h"
+#include "program/elf/object.h"
 
 #include "base/cleanup.h"
 #include "base/error.h"

@@ -2,7 +2,7 @@
 /* Writes .eh_frame sections entry by entry, has them parsed, and compares the rows. */
 #pragma once
 
-#include "elf/cfi.h"
+#include "program/elf/cfi.h"
 
 #include "base/error.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Call frame information of whole objects: this executable, changed copies of it, and the vDSO. */
-#include "elf/cfi.h"
-#include "elf/object.h"
+#include "program/elf/cfi.h"
+#include "program/elf/object.h"
 
 #include "base/cleanup.h"
 #include "base/error.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Handmade .eh_frame sections: each instruction, each encoding, and each way of being malformed.
  * Expected rows are worked out by hand from the DWARF standard (6.4) and the System V ABI. */
-#include "elf/cfi.h"
+#include "program/elf/cfi.h"
 
 #include "base/error.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Where probes may stand, and where functions are left: on functions written here as assembly. */
-#include "elf/code_place.h"
-#include "elf/code_returns.h"
-#include "elf/object.h"
+#include "program/elf/code_place.h"
+#include "program/elf/code_returns.h"
+#include "program/elf/object.h"
 
 #include "base/cleanup.h"
 #include "base/error.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Instructions for probes, on functions written here byte by byte. */
-#include "elf/code.h"
-#include "code/loops.h"
-#include "elf/object.h"
+#include "program/elf/code.h"
+#include "program/code/loops.h"
+#include "program/elf/object.h"
 
 #include "base/cleanup.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Pieces of a big compressed section against the bytes that were compressed, in whatever order they
  * are asked for. */
-#include "elf/debug_private.h"
+#include "program/elf/debug_private.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Where functions are, by call frame information alone; and what a file whose names were stripped
  * calls them. */
-#include "elf/cfi.h"
-#include "elf/object.h"
+#include "program/elf/cfi.h"
+#include "program/elf/object.h"
 #include "base/error.h"
 
 #include <errno.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Names and lines of Go's own table (.gopclntab), in each of its versions: of a program that is
  * written here by hand and has no symbols and no debug information. */
-#include "dwarf/lines.h"
-#include "elf/go_table.h"
-#include "elf/object.h"
+#include "program/dwarf/lines.h"
+#include "program/elf/go_table.h"
+#include "program/elf/object.h"
 
 #include "base/cleanup.h"
 #include "base/error.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Where a program's libraries are looked for, and that a program cannot have it go on for long. */
-#include "elf/libraries.h"
-#include "elf/object.h"
+#include "program/elf/libraries.h"
+#include "program/elf/object.h"
 
 #include "base/cleanup.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The test's own executable is the well-formed input; what is wrong with a file is made by changing
  * a copy of it. */
-#include "elf/libraries.h"
-#include "elf/object.h"
-#include "elf/usdt.h"
+#include "program/elf/libraries.h"
+#include "program/elf/object.h"
+#include "program/elf/usdt.h"
 
 #include "base/cleanup.h"
 #include "base/error.h"

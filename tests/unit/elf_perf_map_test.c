@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Perf maps: their lines, and which files are taken for them. */
-#include "elf/perf_map.h"
+#include "program/elf/perf_map.h"
 
 #include "base/cleanup.h"
 

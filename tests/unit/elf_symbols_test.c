@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Which symbols are one function, by symbols that this file defines as compilers would; and symbols
  * that come packed. */
-#include "elf/demangle.h"
-#include "dwarf/lines.h"
-#include "elf/names.h"
-#include "elf/object.h"
-#include "elf/symbols_private.h"
+#include "program/elf/demangle.h"
+#include "program/dwarf/lines.h"
+#include "program/elf/names.h"
+#include "program/elf/object.h"
+#include "program/elf/symbols_private.h"
 
 #include "base/cleanup.h"
 #include "base/error.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The notes of USDT probes: those that this file has, and what becomes of them when their bytes are
  * others. */
-#include "elf/object.h"
-#include "elf/usdt.h"
+#include "program/elf/object.h"
+#include "program/elf/usdt.h"
 
 #include "base/cleanup.h"
 #include "base/error.h"

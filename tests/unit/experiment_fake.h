@@ -6,7 +6,7 @@
  * and nobody waits for it. So s % off A or C takes s/2 % off the period, and s % off B nothing. */
 #pragma once
 
-#include "experiment/backend.h"
+#include "kernel/backend.h"
 
 #include <errno.h>
 #include <stdlib.h>

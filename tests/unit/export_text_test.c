@@ -3,8 +3,8 @@
  * in, a terminal, a spreadsheet or another tool that shows them is not steered by them. */
 #include "base/error.h"
 #include "base/utf8.h"
-#include "database/database.h"
-#include "export/export.h"
+#include "collect/database/database.h"
+#include "report/export/export.h"
 #include "profile/merge.h"
 #include "profile/writer.h"
 #include "report/report.h"

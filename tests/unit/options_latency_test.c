@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* --latency: the grammar, and that what is wrong is said in words of --latency. */
 #include "base/error.h"
-#include "options/latency_spec.h"
-#include "options/run_options.h"
+#include "cli/options/latency_spec.h"
+#include "cli/options/run_options.h"
 
 #include <stdarg.h>
 #include <stddef.h>

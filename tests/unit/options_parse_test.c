@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* Where options may stand. */
 #include "base/error.h"
-#include "options/options.h"
+#include "cli/options/options.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

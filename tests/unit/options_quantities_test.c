@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "base/error.h"
-#include "options/quantities.h"
+#include "cli/options/quantities.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "base/error.h"
-#include "options/run_options.h"
-#include "experiment/backend.h"
+#include "cli/options/run_options.h"
+#include "kernel/backend.h"
 #include "shared/abi.h"
 
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The command lines of attach and system, and which processes run's is about. */
 #include "base/error.h"
-#include "options/run_options.h"
+#include "cli/options/run_options.h"
 
 #include <stdarg.h>
 #include <stddef.h>

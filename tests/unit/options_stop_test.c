@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "base/error.h"
-#include "options/stop_spec.h"
+#include "cli/options/stop_spec.h"
 
 #include <errno.h>
 #include <setjmp.h>

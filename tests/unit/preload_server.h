@@ -6,7 +6,7 @@
 #include "tests/unit/shim_child.h"
 
 #include "shared/shim_launch.h"
-#include "shim/image.h"
+#include "target/shim/image.h"
 #include "target/internal.h"
 #include "target/preload.h"
 

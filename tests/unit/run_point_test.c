@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "run/point_find.h"
-#include "code/map.h"
+#include "points/point_find.h"
+#include "program/code/map.h"
 
 #include <stdarg.h>
 #include <stddef.h>

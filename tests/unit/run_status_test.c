@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 #include "base/clock.h"
 #include "base/log.h"
-#include "run/status.h"
+#include "cli/run/status.h"
 
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What confined processes can do: a decoder reads what it is given and answers; a program that is
  * not ours runs, with its libraries, and can do nothing besides. */
-#include "sandbox/confine.h"
+#include "base/sandbox/confine.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* What a program's files name is opened with care, in a process that is given up when a file system
  * does not answer. A decoder gives up its rights or does not start, and cannot disturb others. */
-#include "elf/debug_find.h"
-#include "decoder/private.h"
-#include "elf/libraries.h"
-#include "dwarf/lines.h"
-#include "elf/object_private.h"
-#include "sandbox/confine.h"
-#include "sandbox/opener.h"
+#include "program/elf/debug_find.h"
+#include "program/decoder/private.h"
+#include "program/elf/libraries.h"
+#include "program/dwarf/lines.h"
+#include "program/elf/object_private.h"
+#include "base/sandbox/confine.h"
+#include "base/sandbox/opener.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

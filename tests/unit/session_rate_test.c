@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* The sampling rate by what an experiment has shown. */
-#include "session/rate.h"
+#include "experiment/session/rate.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,7 +4,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "shared/shim_abi.h"
-#include "shim/image.h"
+#include "target/shim/image.h"
 #include "target/internal.h"
 
 #include <dirent.h>

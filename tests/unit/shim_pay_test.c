@@ -4,7 +4,7 @@
  * machine may stop a thread for as long as it likes. */
 #include "tests/unit/shim_child.h"
 
-#include "shim/image.h"
+#include "target/shim/image.h"
 
 #include <errno.h>
 #include <pthread.h>

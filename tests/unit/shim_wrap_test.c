@@ -4,7 +4,7 @@
  * breakpoint stands where the controller would put its probe. */
 #include "tests/unit/shim_child.h"
 
-#include "shim/image.h"
+#include "target/shim/image.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -2,7 +2,7 @@
 /* What is read of a process before a payment handler is put into it, and the handler itself. */
 #include "base/error.h"
 #include "shared/shim_abi.h"
-#include "shim/image.h"
+#include "target/shim/image.h"
 #include "target/inject.h"
 #include "target/injector.h"
 #include "target/remote.h"

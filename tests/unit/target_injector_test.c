@@ -2,7 +2,7 @@
 /* The process that injects payment handlers, with a worker that hangs in a program's memory and
  * cannot be killed, and hung up itself. Its patience is cut here. */
 #include "base/error.h"
-#include "shim/image.h"
+#include "target/shim/image.h"
 #include "target/inject.h"
 #include "target/injector.h"
 

@@ -3,7 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/memory.h"
-#include "elf/object.h"
+#include "program/elf/object.h"
 
 #include <Zydis/Zydis.h>
 #include <errno.h>

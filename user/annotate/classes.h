@@ -9,7 +9,7 @@
  * Algorithms 7, 2011). */
 #pragma once
 
-#include "elf/flow.h"
+#include "program/elf/flow.h"
 
 #define CLASS_NONE UINT32_MAX /* of a dead block */
 

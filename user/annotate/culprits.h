@@ -4,7 +4,7 @@
  * it cannot have. What is left is listed, the likeliest first. */
 #pragma once
 
-#include "elf/flow.h"
+#include "program/elf/flow.h"
 #include "annotate/skid.h"
 
 enum culprit {

@@ -5,7 +5,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "sandbox/confine.h"
+#include "base/sandbox/confine.h"
 
 #include <errno.h>
 #include <fcntl.h>

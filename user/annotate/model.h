@@ -3,7 +3,7 @@
  * over and over, without misses of any kind. */
 #pragma once
 
-#include "elf/flow.h"
+#include "program/elf/flow.h"
 
 struct error;
 

@@ -6,7 +6,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "collect.skel.h"
-#include "database/database.h"
+#include "collect/database/database.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>

@@ -10,8 +10,8 @@
 #include "base/proc.h"
 #include "base/search.h"
 #include "collect.skel.h"
-#include "elf/object.h"
-#include "sandbox/opener.h"
+#include "program/elf/object.h"
+#include "base/sandbox/opener.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>

@@ -5,8 +5,8 @@
 #include "collect/collect.h"
 
 #include "base/rng.h"
-#include "code/kernel_parts.h"
-#include "database/counts.h"
+#include "program/code/kernel_parts.h"
+#include "collect/database/counts.h"
 
 #include <sys/utsname.h>
 

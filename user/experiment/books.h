@@ -2,7 +2,7 @@
 /* From two readings of the ledger to the records of one experiment. Pure. */
 #pragma once
 
-#include "experiment/backend.h"
+#include "kernel/backend.h"
 #include "profile/profile.h"
 
 /* @begin was read right after the backend's begin(), @end right after its end(); their clocks bound

@@ -3,7 +3,7 @@
  * sleeps. */
 #pragma once
 
-#include "experiment/backend.h"
+#include "kernel/backend.h"
 #include "experiment/slopes.h"
 #include "experiment/tally.h"
 #include "profile/profile.h"

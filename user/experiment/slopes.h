@@ -2,7 +2,7 @@
 /* Windows in which slopes are measured: which lines have a place, and the windows' records. */
 #pragma once
 
-#include "experiment/backend.h"
+#include "kernel/backend.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -2,7 +2,7 @@
 /* Samples per line: drained from the backend, mapped to lines, summed. */
 #pragma once
 
-#include "experiment/backend.h"
+#include "kernel/backend.h"
 #include "experiment/plan.h"
 
 #include <stdbool.h>

@@ -2,7 +2,7 @@
 #include "kernel/costs.h"
 
 #include "base/clock.h"
-#include "elf/object.h"
+#include "program/elf/object.h"
 
 #include <link.h>
 

@@ -5,7 +5,7 @@
  * does only adds. */
 #pragma once
 
-#include "elf/code.h"
+#include "program/elf/code.h"
 
 struct elf_object;
 

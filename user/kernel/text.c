@@ -2,7 +2,7 @@
 #include "kernel/text.h"
 
 #include "base/open_file.h"
-#include "elf/object.h"
+#include "program/elf/object.h"
 #include "shared/abi.h"
 #include "shared/latency.h"
 #include "shared/text.h"

@@ -2,7 +2,7 @@
 #include "kernel/tracefs.h"
 
 #include "base/cleanup.h"
-#include "elf/similar.h"
+#include "program/elf/similar.h"
 
 #include <dirent.h>
 #include <errno.h>

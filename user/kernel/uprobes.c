@@ -5,8 +5,8 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/proc.h"
-#include "elf/code_place.h"
-#include "elf/object.h"
+#include "program/elf/code_place.h"
+#include "program/elf/object.h"
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>

@@ -5,12 +5,12 @@
  * places are looked for. */
 #pragma once
 
-#include "elf/code_returns.h"
-#include "experiment/backend.h"
+#include "program/elf/code_returns.h"
+#include "kernel/backend.h"
 #include "shared/latency.h"
 #include "shared/shim_abi.h"
 
-#include "dwarf/lines.h"
+#include "program/dwarf/lines.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "code/map.h"
+#include "program/code/map.h"
 #include "cozbpf.skel.h"
 
 #include <errno.h>

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "cozbpf.skel.h"
-#include "elf/code_place.h"
+#include "program/elf/code_place.h"
 #include "kernel/text.h"
 #include "kernel/uprobes.h"
 

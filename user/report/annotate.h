@@ -5,7 +5,7 @@
 
 #include "analysis/analysis.h"
 #include "annotate/annotation.h"
-#include "shares/code.h"
+#include "collect/shares/code.h"
 
 #include <stdio.h>
 

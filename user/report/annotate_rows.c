@@ -4,9 +4,9 @@
 #include "base/cleanup.h"
 #include "base/memory.h"
 #include "base/open_file.h"
-#include "elf/object.h"
+#include "program/elf/object.h"
 #include "profile/source_text.h"
-#include "sandbox/opener.h"
+#include "base/sandbox/opener.h"
 
 #include <inttypes.h>
 #include <math.h>

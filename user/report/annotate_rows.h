@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "dwarf/lines.h"
+#include "program/dwarf/lines.h"
 #include "report/annotate.h"
 #include "report/text.h"
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "analysis/analysis.h"
-#include "shares/shares.h"
+#include "collect/shares/shares.h"
 
 #include <stdio.h>
 

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/open_file.h"
 #include "base/proc.h"
-#include "sandbox/opener.h"
+#include "base/sandbox/opener.h"
 #include "target/process.h"
 
 #include <errno.h>

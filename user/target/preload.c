@@ -155,9 +155,9 @@ int preload_name(char ret[SHIM_SERVER_NAME], struct error *e)
 	return 0;
 }
 
-/* The kernel tells clients who called listen: that is us (user/shim/handover.c). It is called when
- * the server is there, and our descriptor closed then: the process with the last one closes what
- * connections hold that were not accepted yet. */
+/* The kernel tells clients who called listen: that is us (user/target/shim/handover.c). It is
+ * called when the server is there, and our descriptor closed then: the process with the last one
+ * closes what connections hold that were not accepted yet. */
 static int start(struct preload_server *s, const struct preload_options *o)
 {
 	_cleanup_close_ int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);

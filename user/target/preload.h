@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Hands the preloaded library on to programs that the program starts (user/shim/exec.c): a process
- * that answers on a socket of an abstract name, so that nothing is left in the file system,
+/* Hands the preloaded library on to programs that the program starts (user/target/shim/exec.c): a
+ * process that answers on a socket of an abstract name, so that nothing is left in the file system,
  * whatever becomes of us. */
 #pragma once
 

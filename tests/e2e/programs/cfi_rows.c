@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* cfi_rows FILE: prints the rows that our reader makes of its call frame information, and how long it took. */
-#include "elf/cfi.h"
-#include "elf/object.h"
+#include "program/elf/cfi.h"
+#include "program/elf/object.h"
 
 #include "base/clock.h"
 #include "base/error.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* first_touch FILE PREFIX: opens the line information of a program and asks for the line of each function whose name begins with PREFIX,
  * once. Prints how long it took, and the most memory: open_ms=X units=N median_us=X most_us=X peak_mb=X. */
-#include "dwarf/lines.h"
-#include "elf/object.h"
+#include "program/dwarf/lines.h"
+#include "program/elf/object.h"
 
 #include "base/cleanup.h"
 #include "base/clock.h"

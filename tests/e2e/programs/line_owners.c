@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* line_owners FILE: for each byte of code of FILE's functions in scope, the line that samples there belong to and the way out of inlined copies,
  * separated by tabs; "-": none. */
-#include "code/private.h"
+#include "program/code/private.h"
 
 #include "base/error.h"
 
