@@ -8,6 +8,7 @@
 #include "cli/cmd/cmd_database.h"
 #include "cli/cmd/command.h"
 #include "cli/cmd/commands.h"
+#include "cli/run/report_choice.h"
 #include "kernel/counting/counting.h"
 #include "program/decoder/decoder.h"
 #include "cli/options/quantities.h"
@@ -79,7 +80,7 @@ static int show(const struct annotate_command *c, const struct shares_code *of,
 	_cleanup_(annotation_free) struct annotation a = {0};
 	_cleanup_free_ struct annotation_sample *samples = xcalloc(of->n, sizeof(*samples));
 	struct annotate_page page = {.a = &a, .of = of, .all = c->all, .width = (int)c->width};
-	struct replace_file f = cmd_html_file(c->html, c->is_private);
+	struct replace_file f = report_choice_html(c->html, c->is_private);
 	struct statx st;
 	int r;
 
@@ -215,7 +216,7 @@ static int choose_process(struct annotate_command *c, bool of_database, char **r
 static int annotate(struct annotate_command *c, char *const *words)
 {
 	_cleanup_free_ char *process = NULL;
-	struct replace_file f = cmd_html_file(c->html, false);
+	struct replace_file f = report_choice_html(c->html, false);
 	struct error e = {0};
 	int r = c->html ? replace_file_check(&f, &e) : 0;
 

@@ -7,6 +7,7 @@
 #include "cli/cmd/cmd_database.h"
 #include "cli/cmd/command.h"
 #include "cli/cmd/commands.h"
+#include "cli/run/report_choice.h"
 #include "cli/options/run_option_rows.h"
 #include "cli/options/run_options.h"
 #include "report/diff.h"
@@ -84,7 +85,7 @@ static int write_html(FILE *out, void *arg)
 /* 0, 1, or EXIT_OURS. */
 static int tell(const struct diff_command *c, struct diff *d)
 {
-	struct replace_file f = cmd_html_file(c->html, c->is_private);
+	struct replace_file f = report_choice_html(c->html, c->is_private);
 	struct error e = {0};
 
 	if (!d->c->n_points)
@@ -121,7 +122,7 @@ static int compare_files(struct diff_command *c, char **files)
 			 .c = &all,
 			 .changed = c->changed,
 			 .speedup = c->speedup};
-	struct replace_file f = cmd_html_file(c->html, false);
+	struct replace_file f = report_choice_html(c->html, false);
 	struct error e = {0};
 
 	for (size_t i = 0; i < 2; i++)

@@ -13,15 +13,14 @@
 #include "cli/options/quantities.h"
 #include "cli/options/run_option_rows.h"
 #include "cli/options/run_options.h"
+#include "cli/run/report_choice.h"
 #include "program/dwarf/lines.h"
 #include "profile/source_text.h"
 #include "report/report.h"
 #include "base/sandbox/opener.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
 #define SOURCE_ANSWER_S 10 /* for a file system with sources to answer */
 
@@ -84,125 +83,6 @@ static void report_command_free(struct report_command *c)
 static char *rename_line(const char *line, void *arg)
 {
 	return or_out_of_memory(debug_options_rename(arg, line));
-}
-
-static struct replace_file html_file(const struct report_choice *c)
-{
-	struct replace_file f = cmd_html_file(c->html, c->is_private);
-
-	f.uid = c->uid;
-	f.gid = c->gid;
-	return f;
-}
-
-/* --report, if it names a file: whatever that was is replaced, as by a shell. */
-static struct replace_file text_file(const struct report_choice *c)
-{
-	return (struct replace_file){.path = c->file && strcmp(c->file, "-") != 0 ? c->file : NULL,
-				     .begins = "",
-				     .uid = c->uid,
-				     .gid = c->gid,
-				     .is_private = c->is_private};
-}
-
-int report_choice_check(const struct report_choice *c, struct error *e)
-{
-	struct replace_file html = html_file(c), text = text_file(c);
-	int r = c->html ? replace_file_check(&html, e) : 0;
-
-	return r == 0 && text.path ? replace_file_check(&text, e) : r;
-}
-
-struct told {
-	const struct report_choice *c;
-	const struct profile *p;
-	const struct analysis *a;
-	const struct report_hints *h;
-};
-
-int report_choice_fd(const struct report_choice *c)
-{
-	if (c->file && strcmp(c->file, "-") != 0)
-		return -1;
-	return c->on_stderr && !c->file ? STDERR_FILENO : STDOUT_FILENO;
-}
-
-static int write_html(FILE *out, void *arg)
-{
-	const struct told *t = arg;
-
-	return report_html(out, t->p, t->a, t->h);
-}
-
-static int write_form(FILE *out, void *arg)
-{
-	const struct told *t = arg;
-	const struct report_choice *c = t->c;
-	int fd = report_choice_fd(c);
-	struct report_options o = {
-		.color = color_wanted(c->color, fd),
-		.width = c->width ? (int)c->width : terminal_width(fd),
-		.top = c->top,
-		.inlined = c->inlined,
-		.verbose = c->verbose,
-		.all = c->all,
-		.curves = c->no_curves ? (size_t)-1 : 0,
-	};
-
-	switch (c->form) {
-	case REPORT_JSON:
-		report_json(out, t->p, t->a);
-		break;
-	case REPORT_CSV:
-		return report_csv(out, t->p, t->a);
-	case REPORT_MARKDOWN:
-		return report_markdown(out, t->p, t->a);
-	case REPORT_TEXT:
-		report_print(out, t->p, t->a, &o, t->h);
-		break;
-	}
-	return 0;
-}
-
-/* By a stream of its own, since that of standard error has no buffer. */
-static int print_to(int fd, int (*fill)(FILE *out, void *arg), void *arg, struct error *e)
-{
-	int copy = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1), r;
-	FILE *out = copy < 0 ? NULL : fdopen(copy, "w");
-
-	if (out) {
-		r = fill(out, arg);
-		errno = EIO; /* of what was not written before */
-		if (r == 0 && (fflush(out) || ferror(out)))
-			r = -errno;
-		(void)fclose(out);
-	} else {
-		r = -EBADF; /* it is closed, and another file is open for reading there */
-		if (copy >= 0)
-			(void)close(copy);
-	}
-	return r < 0 ? fail(e, -r, "cannot write the report to standard %s: %s",
-			    fd == STDERR_FILENO ? "error" : "output", strerror(-r))
-		     : 0;
-}
-
-int report_choice_write(const struct report_choice *c, int (*fill)(FILE *out, void *arg), void *arg,
-			struct error *e)
-{
-	struct replace_file text = text_file(c);
-
-	return text.path ? replace_file(&text, fill, arg, e)
-			 : print_to(report_choice_fd(c), fill, arg, e);
-}
-
-int report_choice_print(const struct report_choice *c, const struct profile *p,
-			const struct analysis *a, const struct report_hints *h, struct error *e)
-{
-	struct told t = {c, p, a, h};
-	struct replace_file html = html_file(c);
-	int r = report_choice_write(c, write_form, &t, e);
-
-	return r == 0 && c->html ? replace_file(&html, write_html, &t, e) : r;
 }
 
 static void take_sources(struct profile *p)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* `cozbpf run`: everything is opened and checked before the program starts, so that a mistake costs
  * nothing. */
+#include "cli/run/report_choice.h"
 #include "cli/run/run.h"
 
 #include "base/clock.h"
@@ -335,14 +336,6 @@ static void free_run(struct run *r)
 	run_free_points(r);
 	point_spec_free(&r->chosen);
 	free(r->shared);
-}
-
-int run_exit_status(const struct run *r)
-{
-	int code = target_exit_code(r->wait_status);
-
-	/* We ended it because its time was up: that is success. */
-	return r->terminated && WIFSIGNALED(r->wait_status) ? 0 : code;
 }
 
 static int launch(struct run *r, struct error *e)

@@ -8,6 +8,7 @@
 #include "cli/cmd/cmd_database.h"
 #include "cli/cmd/command.h"
 #include "cli/cmd/commands.h"
+#include "cli/run/report_choice.h"
 #include "program/decoder/decoder.h"
 #include "cli/options/quantities.h"
 #include "cli/options/run_option_rows.h"
@@ -175,7 +176,8 @@ static int write_html(FILE *out, void *arg)
 
 static int show(const struct top_command *c, const struct shares_table *t)
 {
-	struct replace_file f = cmd_html_file(c->html, replace_file_source_is_private(c->database));
+	struct replace_file f =
+		report_choice_html(c->html, replace_file_source_is_private(c->database));
 	struct shares_table copy = *t;
 	struct error e = {0};
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /* `cozbpf validate`: a run whose experiments speed the line up virtually and slow it down really,
  * and what the two say of each other. */
+#include "cli/run/report_choice.h"
 #include "cli/run/run.h"
 
 #include "analysis/validation.h"

@@ -42,12 +42,3 @@ struct replace_file cmd_file(const char *path, bool is_private)
 	return (struct replace_file){
 		.path = path, .uid = (uid_t)-1, .gid = (gid_t)-1, .is_private = is_private};
 }
-
-struct replace_file cmd_html_file(const char *path, bool is_private)
-{
-	struct replace_file f = cmd_file(path, is_private);
-
-	f.begins = REPORT_HTML_BEGINS;
-	f.kind = "such a report";
-	return f;
-}

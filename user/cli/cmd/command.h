@@ -24,5 +24,3 @@ void cmd_say(char *text);
 
 /* A new file of the user that runs the command, which replaces none. */
 struct replace_file cmd_file(const char *path, bool is_private);
-/* Likewise, a report as HTML, which replaces others. */
-struct replace_file cmd_html_file(const char *path, bool is_private);

@@ -135,20 +135,6 @@ void run_options_help(enum run_kind kind, const struct option_row *more, FILE *o
 
 /* "first", "inclusive". */
 const char *run_attribution_name(enum run_attribution attribution);
-struct analysis;
-struct profile;
-struct report_hints;
-/* Can the files that @c names be written? Else a negative errno. (cmd_report.c) */
-int report_choice_check(const struct report_choice *c, struct error *e);
-/* Prints a report to where @c says, and into the files that it names; @h as for report_print.
- * Negative errno with @e set. (cmd_report.c) */
-int report_choice_print(const struct report_choice *c, const struct profile *p,
-			const struct analysis *a, const struct report_hints *h, struct error *e);
-/* Where its text goes: a descriptor that may be a terminal; -1: into a file. (cmd_report.c) */
-int report_choice_fd(const struct report_choice *c);
-/* Has @fill write that text. Negative errno with @e set. (cmd_report.c) */
-int report_choice_write(const struct report_choice *c, int (*fill)(FILE *out, void *arg), void *arg,
-			struct error *e);
 /* Should text on @fd be coloured? NO_COLOR and TERM=dumb count for COLOR_AUTO. */
 bool color_wanted(enum color_when when, int fd);
 /* Columns of the terminal on @fd; 0 if it is none. */

@@ -457,3 +457,11 @@ void run_wait(struct run *r)
 		}
 	(void)target_reap(r->target, &r->wait_status);
 }
+
+int run_exit_status(const struct run *r)
+{
+	int code = target_exit_code(r->wait_status);
+
+	/* We ended it because its time was up: that is success. */
+	return r->terminated && WIFSIGNALED(r->wait_status) ? 0 : code;
+}

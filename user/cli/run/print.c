@@ -2,6 +2,8 @@
 /* The report at the end of a run, with what the run knows beside its profile. */
 #include "cli/run/run.h"
 
+#include "cli/run/report_choice.h"
+
 #include "analysis/analysis.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
