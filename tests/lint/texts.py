@@ -3,7 +3,7 @@
 import os
 import re
 
-MAX_README = 150
+MAX_README = 130
 MAX_LINES = 600
 TOP_LEVEL = {"meson.build", "bpf", "user", "shared", "tools", "tests", "examples", "README.md"}
 TOP_LEVEL_EXTRA = {"CHANGELOG.md", "CONTRIBUTING.md", "LICENSE", "meson_options.txt"}
