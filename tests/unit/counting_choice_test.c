@@ -146,6 +146,19 @@ static void results_before_requests_before_waits(void **state)
 		    "syscall:epoll_wait", "syscall:write");
 }
 
+/* As of Node: an event loop that is woken by a write is no answer to a request. */
+static void answers_before_wakeups(void **state)
+{
+	struct candidate all[] = {
+		call("syscall:write", 0, 171, 0),
+		call("syscall:writev", 0, 10981, 0.05),
+		call("syscall:read", 1, 11100, 0.05),
+	};
+
+	(void)state;
+	CHECK_ORDER(all, "syscall:writev", "syscall:read", "syscall:write");
+}
+
 /* As of redis, which looks at itself ten times a second, and of nginx, which writes a log. */
 static void requests_before_timers(void **state)
 {
@@ -190,6 +203,7 @@ int main(void)
 		cmocka_unit_test(bursts_are_seen),
 		cmocka_unit_test(what_serves_comes_first),
 		cmocka_unit_test(results_before_requests_before_waits),
+		cmocka_unit_test(answers_before_wakeups),
 		cmocka_unit_test(requests_before_timers),
 		cmocka_unit_test(few_passes_say_nothing),
 	};

@@ -26,6 +26,9 @@ static const double bearable_per_s[CANDIDATE_KINDS] = {
 #define RANK_DECADES 0.25
 #define HIGH_DECADES 0.25
 #define SCATTER_DECADES 1
+/* Of system calls of one rank, a rarer one wakes a thread or writes a log, for instance: each
+ * decade that it is passed less often than the most frequent one counts. */
+#define BESIDE_DECADES 0.5
 
 void choice_add_window(struct choice_windows *w, uint64_t passes, uint64_t ns)
 {
@@ -75,11 +78,24 @@ double choice_bearable(enum candidate_kind kind)
 	return bearable_per_s[kind];
 }
 
-static double penalty(const struct candidate *c)
+static double most_of_rank(const struct candidate *c, const struct candidate *all, size_t n)
+{
+	double most = c->per_s;
+
+	for (size_t i = 0; i < n; i++)
+		if (all[i].kind == CANDIDATE_CALL && all[i].rank == c->rank &&
+		    choice_serves(&all[i]))
+			most = fmax(most, all[i].per_s);
+	return most;
+}
+
+static double penalty(const struct candidate *c, const struct candidate *all, size_t n)
 {
 	double low = fmax(log10(GOOD_FROM_PER_S / fmax(c->per_s, 1e-3)), 0),
 	       high = fmax(log10(fmax(c->per_s, 1e-3) / GOOD_TO_PER_S), 0);
 
+	if (c->kind == CANDIDATE_CALL && c->per_s > 0)
+		low += BESIDE_DECADES * log10(most_of_rank(c, all, n) / c->per_s);
 	return low + HIGH_DECADES * high + RANK_DECADES * c->rank + SCATTER_DECADES * c->scatter;
 }
 
@@ -88,10 +104,12 @@ static int by_suitability(const void *a, const void *b)
 	const struct candidate *x = a, *y = b;
 
 	return sort_order(choice_serves(y), choice_serves(x))
-		       ?: sort_order(penalty(x), penalty(y)) ?: strcmp(x->point, y->point);
+		       ?: sort_order(x->penalty, y->penalty) ?: strcmp(x->point, y->point);
 }
 
 void choice_sort(struct candidate *all, size_t n)
 {
+	for (size_t i = 0; i < n; i++)
+		all[i].penalty = penalty(&all[i], all, n);
 	sort_array(all, n, by_suitability);
 }

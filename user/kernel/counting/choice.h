@@ -27,6 +27,7 @@ struct candidate {
 	double scatter; /* of the rate between windows, relative, without what chance makes; 0: it
 			   is even */
 	bool at_least;	/* counting it slowed the program down: it is passed more often */
+	double penalty; /* by choice_sort: the less, the more suitable */
 };
 /* Sets passes, per_s and scatter. */
 void choice_judge(struct candidate *c, const struct choice_windows *w);
