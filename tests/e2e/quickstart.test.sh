@@ -23,10 +23,10 @@ PATH=$tmp/bin:$PATH
 # A fresh tree, of OWNER.
 tree() { # OWNER
 	rm -rf "$tmp/tree"
-	mkdir -p "$tmp/tree/build/user/cmd" "$tmp/tree/build/examples" "$tmp/tree/tests/data"
+	mkdir -p "$tmp/tree/build/user" "$tmp/tree/build/examples" "$tmp/tree/tests/data"
 	cp -r "$SRC/tools" "$tmp/tree/tools"
 	cp "$SRC/tests/data/barrier.jsonl" "$tmp/tree/tests/data"
-	cp "$COZBPF" "$tmp/tree/build/user/cmd"
+	cp "$COZBPF" "$tmp/tree/build/user"
 	cp "$BUILD/examples/barrier" "$tmp/tree/build/examples"
 	touch "$tmp/tree/build/build.ninja"
 	chown -R "$1" "$tmp/tree"
