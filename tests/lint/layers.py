@@ -28,7 +28,7 @@ ALLOWED = {
     "calibration": ["base", "shared"],
     # Of experiments, the interface that the session implements.
     "points": ["experiment/backend.h", "kernel", "code", "dwarf", "elf", "base", "shared"],
-    "session": ["points", "calibration", "kernel", "experiment/backend.h", "experiment/slowing.h", "code", "target", "dwarf", "elf", "base", "shared", "shim/image.h"],
+    "session": ["points", "calibration", "kernel", "experiment/backend.h", "code", "target", "dwarf", "elf", "base", "shared", "shim/image.h"],
     "collect": ["database", "kernel/namespace.h", "kernel/programs.h", "kernel/refusal.h", "code/kernel_parts.h", "elf", "sandbox/opener.h", "base", "shared"],
     "experiment": ["profile", "base", "shared/abi.h", "shared/sums.def"],
     "options": ["experiment/backend.h", "profile", "target", "elf", "base", "shared"],

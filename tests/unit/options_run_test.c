@@ -35,7 +35,7 @@ static int parse(const char *line, struct run_options *ret, struct error *e)
 		argv[argc++] = strsep(&rest, "|");
 	}
 	argv[argc] = NULL;
-	return run_options_parse(RUN_LAUNCH, NULL, argc, argv, ret, e);
+	return run_options_parse(RUN_LAUNCH, false, argc, argv, ret, e);
 }
 
 static void parse_good(const char *line, struct run_options *ret)
@@ -370,9 +370,9 @@ static void too_many(void **state)
 		argv[argc++] = names[i];
 	}
 	argv[argc++] = (char *)"x";
-	assert_int_equal(run_options_parse(RUN_LAUNCH, NULL, argc, argv, &o, &e), -E2BIG);
+	assert_int_equal(run_options_parse(RUN_LAUNCH, false, argc, argv, &o, &e), -E2BIG);
 	argv[argc - 3] = (char *)"x";
-	assert_int_equal(run_options_parse(RUN_LAUNCH, NULL, argc, argv, &o, &e), 0);
+	assert_int_equal(run_options_parse(RUN_LAUNCH, false, argc, argv, &o, &e), 0);
 	assert_int_equal(o.n_points, ABI_MAX_POINTS);
 	run_options_free(&o);
 
@@ -382,13 +382,13 @@ static void too_many(void **state)
 	argv[2] = list;
 	argv[3] = (char *)"x";
 	argv[4] = NULL;
-	assert_int_equal(run_options_parse(RUN_LAUNCH, NULL, 4, argv, &o, &e), 0);
+	assert_int_equal(run_options_parse(RUN_LAUNCH, false, 4, argv, &o, &e), 0);
 	assert_int_equal(o.n_grid, RUN_MAX_SPEEDUPS);
 	run_options_free(&o);
 	(void)snprintf(list + strlen(list), sizeof(list) - strlen(list), ",99");
-	assert_int_equal(run_options_parse(RUN_LAUNCH, NULL, 4, argv, &o, &e), -E2BIG);
+	assert_int_equal(run_options_parse(RUN_LAUNCH, false, 4, argv, &o, &e), -E2BIG);
 	(void)snprintf(list + strlen(list), sizeof(list) - strlen(list), ",98,97,96");
-	assert_int_equal(run_options_parse(RUN_LAUNCH, NULL, 4, argv, &o, &e), -E2BIG);
+	assert_int_equal(run_options_parse(RUN_LAUNCH, false, 4, argv, &o, &e), -E2BIG);
 }
 
 static void colors(void **state)
@@ -408,7 +408,7 @@ static void help_text(void **state)
 
 	(void)state;
 	assert_non_null(out);
-	run_options_help(RUN_LAUNCH, NULL, out);
+	run_options_help(RUN_LAUNCH, false, out);
 	assert_int_equal(fclose(out), 0);
 	assert_non_null(strstr(text, "-p, --progress POINT"));
 	assert_non_null(strstr(text, "--zero-share PERCENT"));

@@ -151,7 +151,6 @@ int run_open_session(struct run *r, struct error *e)
 	struct session_options so;
 	uid_t uid = r->identity.switches ? r->identity.uid : (uid_t)-1;
 	gid_t gid = r->identity.switches ? r->identity.gid : (gid_t)-1;
-	bool by_probe = r->purpose->slows && r->options.slow_by == RUN_SLOW_BY_PROBE;
 	int err;
 
 	err = process_check_numbers(e);
@@ -194,12 +193,11 @@ int run_open_session(struct run *r, struct error *e)
 		.points.disabled = r->options.disabled,
 		.points.latencies = r->options.n_latencies,
 		.config.inclusive = r->options.attribution == RUN_INCLUSIVE,
-		.points.needs = run_points_needs(r) | (by_probe ? POINTS_NEED_PROBES : 0),
+		.points.needs = run_points_needs(r),
 		.points.later = run_may_choose(r),
 		.config.waits = r->waits,
 		.config.slopes = run_wants_slopes(r),
 		.config.slows = r->purpose->slows,
-		.points.slow_probes = by_probe,
 		.calibrate = r->options.calibrate,
 		.trace = r->options.trace,
 	};
@@ -464,11 +462,11 @@ int run_main(int argc, char **argv, const struct run_purpose *purpose)
 	int status;
 
 	target_save_signals();
-	if (run_options_parse(purpose->kind, purpose->rows, argc, argv, &options, &e) < 0)
+	if (run_options_parse(purpose->kind, purpose->slows, argc, argv, &options, &e) < 0)
 		return say(purpose, &e);
 	if (options.help) {
 		(void)puts(purpose->usage);
-		run_options_help(purpose->kind, purpose->rows, stdout);
+		run_options_help(purpose->kind, purpose->slows, stdout);
 		(void)puts(purpose->example);
 		run_options_free(&options);
 		return 0;
