@@ -56,7 +56,6 @@ static void defaults(void **state)
 	assert_null(o.command[1]);
 	assert_int_equal(o.n_points, 0);
 	assert_string_equal(o.output, "cozbpf.jsonl");
-	assert_int_equal(o.format, PROFILE_JSON);
 	assert_int_equal(o.duration_ns, 0);
 	assert_int_equal(o.delay_ns, 0);
 	assert_int_equal(o.pay, RUN_PAY_AUTO);
@@ -93,7 +92,7 @@ static void every_option(void **state)
 	struct run_options o;
 
 	(void)state;
-	parse_good("-p|f|--progress=x=a.c:3|-s|*.c|--source|!y.c|-bMAIN|-o|out|-f|coz|x|y", &o);
+	parse_good("-p|f|--progress=x=a.c:3|-s|*.c|--source|!y.c|-bMAIN|-o|out|x|y", &o);
 	assert_int_equal(o.n_points, 2);
 	assert_string_equal(o.points[0].name, "f");
 	assert_string_equal(o.points[1].name, "x");
@@ -104,7 +103,6 @@ static void every_option(void **state)
 	assert_int_equal(o.binaries.n, 1);
 	assert_string_equal(o.binaries.all[0], "MAIN");
 	assert_string_equal(o.output, "out");
-	assert_int_equal(o.format, PROFILE_COZ_TEXT);
 	assert_string_equal(o.command[1], "y");
 	run_options_free(&o);
 
@@ -280,7 +278,7 @@ static void bad_lines(void **state)
 		{"--debug-dir||x", "--debug-dir '': allowed is a directory"},
 		{"--source-prefix|/a|x", "--source-prefix '/a': allowed is OLD=NEW"},
 		{"--source-prefix|=/a|x", "--source-prefix '=/a': allowed is OLD=NEW"},
-		{"-f|xml|x", "--format 'xml': allowed are json, coz"},
+		{"-f|coz|x", "unknown option '-f'"},
 		{"-d|-1|x", "--duration '-1': allowed are times such as 10, 10s, 1.5m, 2h, up to "
 			    "31d"},
 		{"-d|10 s|x", "--duration '10 s'"},

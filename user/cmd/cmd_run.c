@@ -15,6 +15,7 @@
 #include "counting/candidates.h"
 #include "kernel/refusal.h"
 #include "points/points.h"
+#include "profile/writer.h"
 #include "shim/image.h"
 #include "target/preload.h"
 #include "target/launch.h"
@@ -214,7 +215,7 @@ int run_open_session(struct run *r, struct error *e)
 	err = report_choice_check(&r->options.report, e);
 	if (err < 0 || r->purpose->no_file)
 		return err;
-	return profile_writer_open(r->options.output, r->options.format, uid, gid, &r->writer, e);
+	return profile_writer_open(r->options.output, uid, gid, &r->writer, e);
 }
 
 /* From here on there is a child. It waits before exec until everything is attached. */

@@ -30,7 +30,7 @@ static const struct {
 	 "say what a change was worth, and whether a prediction came true"},
 	{"merge", cmd_merge, "-o FILE PROFILE...",
 	 "put the runs of several profiles into one file"},
-	{"export", cmd_export, "--to coz|pprof|trace [-o FILE] PROFILE...",
+	{"export", cmd_export, "--to pprof|trace [-o FILE] PROFILE...",
 	 "write profiles in formats of other tools"},
 	{"collect", cmd_collect, "[OPTION]...",
 	 "sample the machine, always, and count in a database (root)"},

@@ -6,7 +6,6 @@
 #include "options/scope_options.h"
 #include "options/stop_spec.h"
 #include "elf/debug_options.h"
-#include "profile/writer.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -69,9 +68,8 @@ struct run_options {
 	size_t n_latencies;
 	struct option_words sources, binaries; /* --source and --binary globs in order */
 	struct debug_options
-		lines;	    /* --debug-dir, --source-prefix in order; the arrays are owned */
-	const char *output; /* never empty */
-	enum profile_format format;
+		lines;	      /* --debug-dir, --source-prefix in order; the arrays are owned */
+	const char *output;   /* never empty */
 	uint64_t duration_ns; /* after it the program is ended; 0: until it ends by itself */
 	uint64_t runs;	      /* measure from end to end, so often; 0: not */
 	uint64_t repeat; /* start a program that ends again, so many runs in all; REPEAT_AUTO: until
