@@ -138,7 +138,7 @@ int main(int argc, char **argv)
 	clock_find_namespace();
 	keep_memory();
 	identity_find_invoker();
-	(void)setlocale(LC_CTYPE, ""); /* decides between UTF-8 and ASCII */
+	(void)setlocale(LC_CTYPE, ""); /* UTF-8 or ASCII; numbers keep their point */
 	status = dispatch(argc, argv);
 	errno = EIO;
 	if (status != EXIT_OURS && (fflush(stdout) || ferror(stdout)))

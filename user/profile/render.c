@@ -25,9 +25,6 @@ static void format_share(char text[32], double value)
 		if (strtod(text, NULL) == value)
 			break;
 	}
-	for (char *c = text; *c; c++)
-		if (*c == ',')
-			*c = '.'; /* the locale's decimal point; JSON has one only */
 }
 
 static void add(struct json_object *o, const char *key, struct json_object *value)
