@@ -462,16 +462,6 @@ struct abi_slopes {
 };
 _Static_assert(sizeof(struct abi_slopes) == 48 + 16 * ABI_ENTRIES, "abi_slopes");
 
-/* Visits of the line that is slowed by a probe, on one CPU and in experiments. A cache line each.
- */
-struct abi_slowed {
-	abi_u64 visits;
-	abi_u64 spun_ns; /* by which they were made longer */
-	abi_s64 ahead;	 /* BPF: how much the last one was too long */
-	abi_u64 pad[5];
-};
-_Static_assert(sizeof(struct abi_slowed) == 64, "abi_slowed");
-
 /* Where the code of sampled points is: samples in it count, by the time that they stand for.
  * Written between experiments. The first n_functions count wherever the walk from the thread's own
  * frame to the first one in scope meets them, the others in that one alone. */

@@ -3,13 +3,11 @@
  * make every program run. */
 #include "tests/bpf/driven.h"
 
-#include "experiment/slowing.h"
 #include "experiment/session/internal.h"
 #include "cozbpf.skel.h" /* after abi.h */
 
 #include <bpf/bpf.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <sys/syscall.h>
 
 static void start(struct driven *d, enum abi_payer payer, const char *disabled)
@@ -20,7 +18,6 @@ static void start(struct driven *d, enum abi_payer payer, const char *disabled)
 				    .seed = 1,
 				    .points.disabled = disabled,
 				    .config.slows = true,
-				    .points.slow_probes = true,
 				    .points.needs = POINTS_NEED_PROBES};
 	struct point_site site = {0};
 	size_t point;
@@ -135,82 +132,6 @@ static void slowing_charges_nobody(void **state)
 	driven_stop(&d);
 }
 
-/* Slowed by half at its visits: they are longer by half of what they took before, and nobody owes
- * or pays anything. */
-/* Is @line_ns what was sampled in the line between two readings? A sample may fall between the
- * experiment's begin and the first reading, or between the last one and @line_ns's: none is as long
- * as eight of them on average. */
-static void assert_line_time(uint64_t line_ns, const struct backend_totals *a,
-			     const struct backend_totals *b)
-{
-	uint64_t read = b->selected_ns - a->selected_ns,
-		 mean = read / (b->selected_samples - a->selected_samples);
-
-	if (line_ns < read || line_ns > read + 8 * mean)
-		fail_msg("%" PRIu64 " ns in the line, %" PRIu64 " between the readings, %" PRIu64
-			 " a sample",
-			 line_ns, read, mean);
-}
-
-static void slowing_by_probe(void **state)
-{
-	const char *const disabled[] = {"task_work,send_signal_task",
-					"task_work,send_signal_task,uprobe_multi"};
-	struct slowing_seen none, x, y, z;
-	struct point_site site = {0};
-	struct backend_totals a, b;
-	struct profile_experiment owed;
-	struct elf_symbol sym;
-	struct error e = {.text = ""};
-	struct driven d;
-
-	(void)state;
-	REQUIRE_BPF();
-	for (size_t i = 0; i < 2; i++) {
-		double took, longer;
-
-		start(&d, ABI_PAY_NONE, disabled[i]);
-		site.object = code_map_main(d.code);
-		assert_int_equal(elf_object_find_function(site.object, "produce", &sym), 0);
-		site.vaddr = sym.addr;
-		if (session_slow_at(d.session, &site, 1, &e) < 0)
-			fail_msg("%s", e.text);
-		assert_int_equal(session_slow_at(d.session, &site, 1, NULL), -EINVAL);
-		(void)usleep(50000);
-		assert_int_equal(session_slowed(d.session, &none), 0);
-		assert_int_equal(none.visits, 0); /* not of an experiment */
-		driven_experiment(&d, 0, &a, &b, &owed);
-		assert_int_equal(session_slowed(d.session, &x), 0);
-		assert_true(x.visits > 10 && x.samples > 10 && x.cost_ns > 0);
-		assert_line_time(x.line_ns, &a, &b);
-		assert_int_equal(x.spun_ns, 0);
-		driven_experiment(&d, -0.5, &a, &b, &owed);
-		assert_int_equal(session_slowed(d.session, &y), 0);
-		took = (double)x.line_ns / (double)x.visits;
-		longer = (double)(y.spun_ns - x.spun_ns) / (double)(y.visits - x.visits);
-		/* A visit may be cut by the experiment's end. */
-		if (longer > 0.51 * took ||
-		    longer < 0.5 * took * (double)(y.visits - x.visits - 2) /
-					     (double)(y.visits - x.visits) -
-				     100)
-			fail_msg("%.0f ns longer of %.0f", longer, took);
-		/* What is spun is no time in the line. */
-		assert_line_time(y.line_ns - x.line_ns, &a, &b);
-		assert_int_equal(b.growth, a.growth);
-		assert_int_equal(b.hits, a.hits);
-		assert_int_equal(b.paid, a.paid);
-		assert_int_equal(owed.owed, 0);
-		assert_int_equal(owed.imbalance, 0);
-		/* Others are not. */
-		driven_experiment(&d, 0.5, &a, &b, &owed);
-		assert_int_equal(session_slowed(d.session, &z), 0);
-		assert_int_equal(z.spun_ns, y.spun_ns);
-		assert_true(z.visits > y.visits);
-		session_slow_by_samples(d.session);
-		driven_stop(&d);
-	}
-}
-
 static void books_balance_without_payer(void **state)
 {
 	struct driven d;
@@ -307,7 +228,6 @@ int main(void)
 		cmocka_unit_test(samples_name_the_hot_function),
 		cmocka_unit_test(hold_books_balance),
 		cmocka_unit_test(slowing_charges_nobody),
-		cmocka_unit_test(slowing_by_probe),
 		cmocka_unit_test(books_balance_without_payer),
 		cmocka_unit_test(exits_are_stamped_and_slots_released),
 		cmocka_unit_test(a_hit_asks_only_what_is_in_scope),

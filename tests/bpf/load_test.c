@@ -89,10 +89,9 @@ static void loads_scope(enum abi_sync sync, enum abi_payer payer, bool task_work
 			bool many, bool inclusive, unsigned int latencies)
 {
 	struct cozbpf_bpf *skel = programs_open();
-	static const char *const points[] = {
-		"progress_enter",  "progress_leave",	    "progress_event",
-		"progress_traced", "progress_enter_traced", "progress_leave_traced",
-		"slow_visit"};
+	static const char *const points[] = {"progress_enter",	      "progress_leave",
+					     "progress_event",	      "progress_traced",
+					     "progress_enter_traced", "progress_leave_traced"};
 	struct abi_config *c;
 	int r;
 
@@ -133,12 +132,9 @@ static void loads_scope(enum abi_sync sync, enum abi_payer payer, bool task_work
 	for (size_t i = 0; i < sizeof(points) / sizeof(*points); i++)
 		(void)bpf_program__set_autoload(
 			bpf_object__find_program_by_name(skel->obj, points[i]), true);
-	if (many && feature_usable("uprobe_multi", NULL)) {
+	if (many && feature_usable("uprobe_multi", NULL))
 		(void)bpf_program__set_expected_attach_type(skel->progs.progress_visit,
 							    (enum bpf_attach_type)UPROBE_MULTI);
-		(void)bpf_program__set_expected_attach_type(skel->progs.slow_visit,
-							    (enum bpf_attach_type)UPROBE_MULTI);
-	}
 	r = cozbpf_bpf__load(skel);
 	if (r == 0)
 		check_budgets(skel);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Prints the value of a Python expression over a profile in either form: tests/e2e/ask.py PROFILE EXPRESSION. Names in it: runs (the
+"""Prints the value of a Python expression over a profile: tests/e2e/ask.py PROFILE EXPRESSION. Names in it: runs (the
 cozbpf keys of each startup record), experiments (their keys, and "points": records by name), runtime (ns, of the last run), sampled (samples
 with a location, of the last run), logs (runtime records), slopes (their records), unattributed (those without), too_deep (of these, with call chains too long), samples (count by location), total(key), visits(name, key="delta"). Waits are left out: whether
 threads wait for a CPU is the machine's matter. A profile that does not parse is a failure."""
@@ -17,27 +17,6 @@ with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "
     WAIT = re.compile(r"(.* )?\[({})\]".format("|".join(re.findall(r'^WAIT\(\w+, "(\w+)"\)', kinds.read(), re.M))))
 
 
-def number(text):
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            pass
-    return text
-
-
-def parse(line):
-    if line.startswith("{"):
-        return json.loads(line)
-    kind, *pairs = line.split("\t")
-    record = {key: number(value) for key, _, value in (pair.partition("=") for pair in pairs)}
-    if not all("=" in pair for pair in pairs):
-        raise ValueError(f"no key in {line!r}")
-    if "selected-samples" in record:
-        record["selected_samples"] = record.pop("selected-samples")
-    return {"type": kind, **record}
-
-
 def read(path):
     runs, experiments, logs, slopes, samples = [], [], [], [], {}
     sampled = unattributed = too_deep = 0
@@ -46,7 +25,7 @@ def read(path):
     if text and not text.endswith("\n"):
         raise ValueError("the last line is not whole")
     for line in text.splitlines():
-        record = parse(line)
+        record = json.loads(line)
         kind = record["type"]
         if kind not in TYPES:
             raise ValueError(f"unknown record {kind!r}")

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: BSD-2-Clause
-# A program with its work in libraries, built in a few of the ways of bench `attribution`: every sample has a line of the program's own, and
-# its parts have the shares of samples that they have of the time. Few seconds, so loose; the bench compares line by line, with perf.
+# A program with its work in libraries, built in the ways in which programs are built: every sample has a line of the program's own, and its
+# parts have the shares of samples that they have of the time. Few seconds, so loose.
 # needs: root btf python3
 # beside: others
 # shellcheck disable=SC2154 # what helpers.sh sets
@@ -9,4 +9,4 @@ set -uo pipefail
 # shellcheck source=tests/e2e/helpers.sh
 source "$(dirname -- "${BASH_SOURCE[0]}")/helpers.sh"
 
-python3 "$here/attribution.py" "$SRC/tools/bench" "$COZBPF" "$tmp" "$(lasting 2.5)"
+python3 "$here/attribution.py" "$here/programs" "$COZBPF" "$tmp" "$(lasting 2.5)"

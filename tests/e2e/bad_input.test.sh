@@ -222,5 +222,5 @@ if [ -e "$tmp/elsewhere" ]; then
 else
 	printf 'ok link was not followed\n'
 fi
-printf '{"type":"startup","time":1}\n' >native
-expect "output has the other format" 125 "native" "$cozbpf" run -p finish_request -f coz -o native -- "$prog" "$marker"
+printf 'startup\ttime=1\n' >text
+expect "output has the other format" 125 "text" "$cozbpf" run -p finish_request -o text -- "$prog" "$marker"

@@ -53,17 +53,15 @@ divided() { # PAY
 	verdict "points of coz.h over many experiments, $1" "$why" report err
 }
 
-# Together with a probe of ours, and in Coz's text form.
+# Together with a probe of ours.
 mixed() {
 	local why='' items
-	profile=$tmp/profile.coz
-	profiled -f coz -p hot --fixed-line "$(line_of coz_macros cold)" --fixed-speedup 0 --experiment 8000 -- "$programs/coz_macros" 2 0.8
+	profiled -p hot --fixed-line "$(line_of coz_macros cold)" --fixed-speedup 0 --experiment 8000 -- "$programs/coz_macros" 2 0.8
 	[ $? -eq 0 ] || why+=' it failed;'
 	items=$(said items)
 	holds "visits('items') == $items" || why+=" $(ask 'visits("items")') visits of items, the program made $items;"
 	holds "visits('hot') >= $items" || why+=" $(ask 'visits("hot")') visits of the function, which is in each of $items;"
-	verdict 'points of coz.h beside a probe, in the text form' "$why" out err
-	profile=$tmp/profile.jsonl
+	verdict 'points of coz.h beside a probe' "$why" out err
 }
 
 usable_payers

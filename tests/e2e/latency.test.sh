@@ -95,12 +95,6 @@ for name in ("mean", "p50", "p90", "p99", "little"):
     else:
         assert any(abs(x["little"] / x["mean"] - 1) > 0.1 for x in (ns, {n: cells[0][n]["ns"] for n in ("little", "mean")})), cells[0]
 END
-	# The text form has Coz's keys alone, and the older reading of them.
-	profile=$tmp/profile.coz
-	profiled -f coz --latency req=request_begin,request_end --experiment 100 --fixed-line "$(line_of requests burn)" \
-		-- "$programs/requests" 5000 0.1 || why+=' it failed in the text form;'
-	grep -q '^latency-point.name=req.arrivals=[0-9]*.departures=[0-9]*.difference=[-0-9]*$' "$profile" || why+=' no record in the text form;'
-	profile=$tmp/profile.jsonl
 }
 
 # refused NAME PATTERN OPTION...: one line that matches, status 125, no file, and the program did not run.

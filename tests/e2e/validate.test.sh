@@ -27,10 +27,9 @@ numbers() { # ROW
 
 # Two threads in turn, 60 % of the round in the line: half as fast again is a round that takes 30 % longer, and so it is measured within ten
 # points. A turn in which the machine did other things is repeated; what has nothing to do with noise has to be right in each.
-slowed_once() { # HOW OPTION...
-	local how=$1 measured
-	shift
-	validated 8 -l "$line" "$@"
+slowed_once() {
+	local measured
+	validated 8 -l "$line"
 	case $status in
 	0) grep -q '^agrees within [0-9.]* points: ' out || why+=' status 0, but nothing agrees;' ;;
 	1) grep -q '^GAP of [0-9.]* points: ' out || why+=' status 1, but no gap;' ;;
@@ -38,7 +37,6 @@ slowed_once() { # HOW OPTION...
 	*) why+=" status $status;" ;;
 	esac
 	grep -q "^Validation of $line, [0-9]* experiments" out || why+=' no heading;'
-	grep -q "^  slowed at each $how" out || why+=" not slowed at each $how;"
 	[ ! -s err ] || why+=' something on stderr;'
 	[ ! -e cozbpf.jsonl ] || why+=' a profile was written;'
 	measured=$(numbers measured)
@@ -50,29 +48,14 @@ sys.exit(abs(a + 15) > 10 or abs(b + 30) > 10)
 PYTHON
 }
 
-slowed() { # NAME HOW OPTION...
-	local name=$1 why='' noisy turn
-	shift
+slowed() {
+	local why='' noisy turn
 	for turn in 1 2 3; do
-		slowed_once "$@"
+		slowed_once
 		[ -z "$why" ] && [ -n "$noisy" ] || break
 		printf '# turn %s:%s\n' "$turn" "$noisy"
 	done
-	verdict "$name" "$why$noisy" out err
-}
-
-# A loop's body: the probe would be most of the run, and goes again before the first experiment.
-too_dear() {
-	local why='' hot
-	hot=$(line_of hot_line step)
-	timeout -k 5 "$limit" "$COZBPF" validate "${switched_off[@]}" --keep-root -q --report report -p progress -l "$hot" --experiment 100 -- \
-		"$programs/hot_line" 3 >out 2>err
-	status=$?
-	[ "$status" -le 2 ] || why+=" status $status;"
-	grep -q '^  slowed at each sample: a probe at each visit takes up to [0-9]* % of the run' report || why+=' no reason for samples;'
-	grep -qE '^  measured +-[0-9]' report || why+=' it was not slowed;'
-	[ ! -s err ] || why+=' something on stderr;'
-	verdict 'a probe that is too dear is none' "$why" report out err
+	verdict 'a line is really slowed' "$why$noisy" out err
 }
 
 # A line that is never reached: no experiment, nothing to tell.
@@ -101,12 +84,10 @@ refused() { # NAME PATTERN OPTION...
 	verdict "$name" "$why" out err
 }
 
-slowed 'a line is really slowed at its visits' 'visit, [0-9.]* ms on average, by a probe'
-[ "${FULL:-0}" -eq 0 ] || slowed 'and at its samples' sample --slow-by samples
-too_dear
+slowed
 never_reached
 refused 'which line must be said' 'which line'
 refused 'no profile to be named' "unknown option '-o'" -l a.c:1 -o x.jsonl
 refused 'no precision to wait for' '--until-ci' -l a.c:1 --until-ci 2
-refused 'a way of slowing that there is not' '--slow-by' -l a.c:1 --slow-by nothing
+refused 'no way of slowing to be chosen' "unknown option '--slow-by'" -l a.c:1 --slow-by probe
 refused 'no speedup to be chosen' '--fixed-speedup' -l a.c:1 --fixed-speedup 50

@@ -103,7 +103,7 @@ standard_output() {
 	status=$?
 	verdict 'the program finds standard output closed' "$([ "$status" -eq 0 ] || echo " status $status")" err
 	for what in "list functions $programs/cpu" check --help 'report --help' --version "report --csv $SRC/tests/data/exact.jsonl" "report --markdown $SRC/tests/data/exact.jsonl" \
-		"export --to coz $SRC/tests/data/exact.jsonl"; do
+		"export --to trace $SRC/tests/data/exact.jsonl"; do
 		# shellcheck disable=SC2086 # several words
 		timeout -k 5 "$limit" "$COZBPF" $what >/dev/full 2>err
 		no_report "$what: standard output is full" $?

@@ -43,7 +43,7 @@ ALLOWED = {
     ],
     "experiment": ["kernel/backend.h", "profile", "base", "shared/abi.h", "shared/sums.def"],
     "experiment/session": [
-        "points", "kernel/calibration", "kernel", "kernel/backend.h", "experiment/slowing.h",
+        "points", "kernel/calibration", "kernel", "kernel/backend.h",
         "program/code", "target", "program/dwarf", "program/elf", "base", "shared",
         "target/shim/image.h",
     ],

@@ -415,8 +415,6 @@ class Runner:
             self.options.cozbpf, "validate", "--keep-root", "-q", "--report", "-", "-p", "progress", "-l", place_of(case),
             "--cool-off", str(case.cool_off_ms), "--seed", str(self.seed), *PAYERS[pay],
         ]  # fmt: skip
-        if self.options.slow_by:
-            command += ["--slow-by", self.options.slow_by]
         with self.load(case):
             out = self.execute([*command, "--", *self.command(case, seconds)], seconds + 60, (0, 1, 2))
         out = re.sub(r"\n {4,}", " ", out)  # lines that go on
@@ -426,7 +424,7 @@ class Runner:
         print(f"    truth      {slowed[25]:9.1f}          {slowed[50]:9.1f}")
         for row in ("measured", "predicted", "gap"):
             print(f"    {row:10}" + "".join(f"{float(v):9.1f} +- {float(h):5.1f}" for v, h in table.get(row, [])))
-        print(*(f"    {line.strip()}" for line in out.splitlines() if line.startswith("  slowed at ")), f"    {verdict}", sep="\n")
+        print(f"    {verdict}")
         if not table.get("gap"):
             raise Failure(verdict)
         agrees = verdict.startswith("agrees")
@@ -506,7 +504,6 @@ def parse(argv):
     p.add_argument("--list", action="store_true", help="print the cases with their arithmetic and leave")
     p.add_argument("--native", action="store_true", help="no profiler: check the arithmetic by really making the work shorter")
     p.add_argument("--validate", action="store_true", help="what `cozbpf validate` says of each case's line, which is really slowed")
-    p.add_argument("--slow-by", choices=("samples", "probe"), help="of --validate: how the line is slowed (default: the profiler's)")
     p.add_argument("--real", action="store_true", help="beside it: the work really made shorter, without a profiler")
     p.add_argument("--coz", action="store_true", help="beside it: what Coz makes of it in the same time (COZ=TREE: of a newer build)")
     p.add_argument(

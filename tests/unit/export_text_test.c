@@ -100,10 +100,10 @@ static void steers_nothing(const char *form, const char *text, size_t n)
 	assert_true(memmem(text, n, "31m", 3)); /* it is among what was written */
 }
 
-enum form { CSV, JSON, COZ, TRACE, REPORT_AS_JSON, REPORT_AS_CSV, MARKDOWN, HTML, N_FORMS };
-static const char *const names[] = {"db export --to csv", "db export --to json", "export --to coz",
-				    "export --to trace",  "report --json",	 "report --csv",
-				    "report --markdown",  "report --html"};
+enum form { CSV, JSON, TRACE, REPORT_AS_JSON, REPORT_AS_CSV, MARKDOWN, HTML, N_FORMS };
+static const char *const names[] = {
+	"db export --to csv", "db export --to json", "export --to trace", "report --json",
+	"report --csv",	      "report --markdown",   "report --html"};
 
 static int write_form(enum form form, FILE *out, struct database *d, const struct profile *p,
 		      const struct analysis *a)
@@ -114,8 +114,6 @@ static int write_form(enum form form, FILE *out, struct database *d, const struc
 	case CSV:
 	case JSON:
 		return export_counts(out, form == CSV, d, 0, UINT64_MAX, NULL);
-	case COZ:
-		return profile_print_coz(out, p);
 	case TRACE:
 		return export_trace(out, p);
 	case REPORT_AS_JSON:
@@ -146,9 +144,8 @@ static void no_form_steers(void **state)
 		assert_non_null(f);
 		assert_int_equal(write_form(form, f, d, &p, &a), 0);
 		(void)fclose(f);
-		/* The text form of Coz separates by tabs, a page's own script is indented by them.
-		 */
-		for (size_t i = 0; (form == COZ || form == HTML) && i < n; i++)
+		/* A page's own script is indented by tabs. */
+		for (size_t i = 0; form == HTML && i < n; i++)
 			text[i] = text[i] == '\t' ? ' ' : text[i];
 		steers_nothing(names[form], text, n);
 		if (form == CSV)
@@ -198,8 +195,7 @@ static void profiles_keep_names(void **state)
 
 	(void)state;
 	(void)snprintf(path, sizeof(path), "%s/profile", directory);
-	assert_int_equal(profile_writer_open(path, PROFILE_JSON, (uid_t)-1, (gid_t)-1, &w, NULL),
-			 0);
+	assert_int_equal(profile_writer_open(path, (uid_t)-1, (gid_t)-1, &w, NULL), 0);
 	assert_int_equal(profile_write_startup(w, &p.runs[0]), 0);
 	assert_int_equal(
 		profile_write_experiment(w, &p.experiments[0].x, p.experiments[0].points, 2), 0);

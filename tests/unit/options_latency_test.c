@@ -188,7 +188,7 @@ static int parse_options(const char *const *words, struct run_options *o, struct
 
 	for (; words[n - 1]; n++)
 		argv[n] = (char *)words[n - 1];
-	return run_options_parse(RUN_LAUNCH, NULL, n, argv, o, e);
+	return run_options_parse(RUN_LAUNCH, false, n, argv, o, e);
 }
 
 static void as_options(void **state)

@@ -35,7 +35,7 @@ static int parse(const char *line, struct run_options *ret, struct error *e)
 		argv[argc++] = strsep(&rest, "|");
 	}
 	argv[argc] = NULL;
-	return run_options_parse(RUN_LAUNCH, NULL, argc, argv, ret, e);
+	return run_options_parse(RUN_LAUNCH, false, argc, argv, ret, e);
 }
 
 static void parse_good(const char *line, struct run_options *ret)
@@ -56,7 +56,6 @@ static void defaults(void **state)
 	assert_null(o.command[1]);
 	assert_int_equal(o.n_points, 0);
 	assert_string_equal(o.output, "cozbpf.jsonl");
-	assert_int_equal(o.format, PROFILE_JSON);
 	assert_int_equal(o.duration_ns, 0);
 	assert_int_equal(o.delay_ns, 0);
 	assert_int_equal(o.pay, RUN_PAY_AUTO);
@@ -93,7 +92,7 @@ static void every_option(void **state)
 	struct run_options o;
 
 	(void)state;
-	parse_good("-p|f|--progress=x=a.c:3|-s|*.c|--source|!y.c|-bMAIN|-o|out|-f|coz|x|y", &o);
+	parse_good("-p|f|--progress=x=a.c:3|-s|*.c|--source|!y.c|-bMAIN|-o|out|x|y", &o);
 	assert_int_equal(o.n_points, 2);
 	assert_string_equal(o.points[0].name, "f");
 	assert_string_equal(o.points[1].name, "x");
@@ -104,7 +103,6 @@ static void every_option(void **state)
 	assert_int_equal(o.binaries.n, 1);
 	assert_string_equal(o.binaries.all[0], "MAIN");
 	assert_string_equal(o.output, "out");
-	assert_int_equal(o.format, PROFILE_COZ_TEXT);
 	assert_string_equal(o.command[1], "y");
 	run_options_free(&o);
 
@@ -280,7 +278,7 @@ static void bad_lines(void **state)
 		{"--debug-dir||x", "--debug-dir '': allowed is a directory"},
 		{"--source-prefix|/a|x", "--source-prefix '/a': allowed is OLD=NEW"},
 		{"--source-prefix|=/a|x", "--source-prefix '=/a': allowed is OLD=NEW"},
-		{"-f|xml|x", "--format 'xml': allowed are json, coz"},
+		{"-f|coz|x", "unknown option '-f'"},
 		{"-d|-1|x", "--duration '-1': allowed are times such as 10, 10s, 1.5m, 2h, up to "
 			    "31d"},
 		{"-d|10 s|x", "--duration '10 s'"},
@@ -370,9 +368,9 @@ static void too_many(void **state)
 		argv[argc++] = names[i];
 	}
 	argv[argc++] = (char *)"x";
-	assert_int_equal(run_options_parse(RUN_LAUNCH, NULL, argc, argv, &o, &e), -E2BIG);
+	assert_int_equal(run_options_parse(RUN_LAUNCH, false, argc, argv, &o, &e), -E2BIG);
 	argv[argc - 3] = (char *)"x";
-	assert_int_equal(run_options_parse(RUN_LAUNCH, NULL, argc, argv, &o, &e), 0);
+	assert_int_equal(run_options_parse(RUN_LAUNCH, false, argc, argv, &o, &e), 0);
 	assert_int_equal(o.n_points, ABI_MAX_POINTS);
 	run_options_free(&o);
 
@@ -382,13 +380,13 @@ static void too_many(void **state)
 	argv[2] = list;
 	argv[3] = (char *)"x";
 	argv[4] = NULL;
-	assert_int_equal(run_options_parse(RUN_LAUNCH, NULL, 4, argv, &o, &e), 0);
+	assert_int_equal(run_options_parse(RUN_LAUNCH, false, 4, argv, &o, &e), 0);
 	assert_int_equal(o.n_grid, RUN_MAX_SPEEDUPS);
 	run_options_free(&o);
 	(void)snprintf(list + strlen(list), sizeof(list) - strlen(list), ",99");
-	assert_int_equal(run_options_parse(RUN_LAUNCH, NULL, 4, argv, &o, &e), -E2BIG);
+	assert_int_equal(run_options_parse(RUN_LAUNCH, false, 4, argv, &o, &e), -E2BIG);
 	(void)snprintf(list + strlen(list), sizeof(list) - strlen(list), ",98,97,96");
-	assert_int_equal(run_options_parse(RUN_LAUNCH, NULL, 4, argv, &o, &e), -E2BIG);
+	assert_int_equal(run_options_parse(RUN_LAUNCH, false, 4, argv, &o, &e), -E2BIG);
 }
 
 static void colors(void **state)
@@ -408,7 +406,7 @@ static void help_text(void **state)
 
 	(void)state;
 	assert_non_null(out);
-	run_options_help(RUN_LAUNCH, NULL, out);
+	run_options_help(RUN_LAUNCH, false, out);
 	assert_int_equal(fclose(out), 0);
 	assert_non_null(strstr(text, "-p, --progress POINT"));
 	assert_non_null(strstr(text, "--zero-share PERCENT"));

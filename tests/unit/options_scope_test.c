@@ -25,7 +25,7 @@ static int parse(enum run_kind kind, const char *const *words, struct run_option
 	for (; words[argc - 1] && argc < 16; argc++)
 		argv[argc] = (char *)(uintptr_t)words[argc - 1];
 	argv[argc] = NULL;
-	return run_options_parse(kind, NULL, argc, argv, ret, e);
+	return run_options_parse(kind, false, argc, argv, ret, e);
 }
 
 #define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
@@ -147,9 +147,6 @@ static void run_follows(void **state)
 /* What validate decides itself it has no option for. */
 static void validate_has_fewer(void **state)
 {
-	static const struct option_row own[] = {
-		{"own", 0, NULL, "of its own", option_flag, offsetof(struct run_options, quiet)},
-		{NULL}};
 	static const char *const refused[] = {"--runs=3", "--until-ci=2", "--output=x",
 					      "--fixed-speedup=5", "--speedups=5"};
 	struct run_options o;
@@ -159,9 +156,9 @@ static void validate_has_fewer(void **state)
 		char *words[] = {"validate", (char *)refused[i], "ls", NULL};
 		struct error e = {0};
 
-		assert_int_equal(run_options_parse(RUN_LAUNCH, own, 3, words, &o, &e), -EINVAL);
+		assert_int_equal(run_options_parse(RUN_LAUNCH, true, 3, words, &o, &e), -EINVAL);
 		assert_non_null(strstr(e.text, "unknown option"));
-		assert_int_equal(run_options_parse(RUN_LAUNCH, NULL, 3, words, &o, NULL), 0);
+		assert_int_equal(run_options_parse(RUN_LAUNCH, false, 3, words, &o, NULL), 0);
 		run_options_free(&o);
 	}
 }
@@ -181,7 +178,7 @@ static void help_lists_its_options(void **state)
 		FILE *f = open_memstream(&text, &size);
 
 		assert_non_null(f);
-		run_options_help((enum run_kind)kind, NULL, f);
+		run_options_help((enum run_kind)kind, false, f);
 		assert_int_equal(fclose(f), 0);
 		assert_non_null(strstr(text, own[kind]));
 		assert_null(strstr(text, not [kind]));

@@ -66,7 +66,7 @@ static void round_trip(void **state)
 	(void)state;
 	assert_non_null(mkdtemp(directory));
 	(void)snprintf(path, sizeof(path), "%s/p", directory);
-	assert_int_equal(profile_writer_open(path, PROFILE_JSON, (uid_t)-1, (gid_t)-1, &w, &e), 0);
+	assert_int_equal(profile_writer_open(path, (uid_t)-1, (gid_t)-1, &w, &e), 0);
 	assert_int_equal(profile_write_startup(w, &s), 0);
 	assert_int_equal(profile_write_experiment(w, &x, &point, 1), 0);
 	assert_int_equal(profile_writer_close(w), 0);

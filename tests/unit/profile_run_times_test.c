@@ -129,7 +129,7 @@ static void files_keep_them(void **state)
 	(void)state;
 	assert_non_null(mkdtemp(dir));
 	(void)snprintf(path, sizeof(path), "%s/p", dir);
-	if (profile_writer_open(path, PROFILE_JSON, getuid(), getgid(), &w, &e) < 0)
+	if (profile_writer_open(path, getuid(), getgid(), &w, &e) < 0)
 		fail_msg("%s", e.text);
 	assert_int_equal(profile_write_startup(w, &s), 0);
 	assert_int_equal(profile_write_log(w, &t, &(struct profile){0}), 0);

@@ -41,10 +41,9 @@ static inline int remove_files(void **state)
 	return 0;
 }
 
-static inline int open_writer(enum profile_format format, struct profile_writer **w,
-			      struct error *e)
+static inline int open_writer(struct profile_writer **w, struct error *e)
 {
-	return profile_writer_open(path, format, (uid_t)-1, (gid_t)-1, w, e);
+	return profile_writer_open(path, (uid_t)-1, (gid_t)-1, w, e);
 }
 
 static inline void put_file(const char *text)

@@ -19,12 +19,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static void refused(enum profile_format format, int expected, const char *words)
+static void refused(int expected, const char *words)
 {
 	struct profile_writer *w = NULL;
 	struct error e = {0};
 
-	assert_int_equal(open_writer(format, &w, &e), -expected);
+	assert_int_equal(open_writer(&w, &e), -expected);
 	assert_null(w);
 	assert_non_null(strstr(e.text, words));
 	assert_null(strchr(e.text, '\n'));
@@ -34,15 +34,13 @@ static void foreign_files_are_refused_and_kept(void **state)
 {
 	(void)state;
 	put_file("dear diary\n");
-	refused(PROFILE_JSON, EEXIST, "not a profile");
+	refused(EEXIST, "not a profile");
 	assert_string_equal(get_file(), "dear diary\n");
 	put_file("{\"type\":\"config\"}\n");
-	refused(PROFILE_JSON, EEXIST, "not a profile");
+	refused(EEXIST, "not a profile");
 	put_file("startup\ttime=1\n");
-	refused(PROFILE_JSON, EEXIST, "Coz's text form");
-	put_file("{\"type\":\"startup\",\"time\":1}\n");
-	refused(PROFILE_COZ_TEXT, EEXIST, "JSON lines");
-	assert_string_equal(get_file(), "{\"type\":\"startup\",\"time\":1}\n");
+	refused(EEXIST, "Coz's text form");
+	assert_string_equal(get_file(), "startup\ttime=1\n");
 }
 
 static void only_regular_files(void **state)
@@ -52,17 +50,16 @@ static void only_regular_files(void **state)
 
 	(void)state;
 	assert_int_equal(symlink("other", path), 0);
-	refused(PROFILE_JSON, ELOOP, "symbolic link");
+	refused(ELOOP, "symbolic link");
 	assert_int_equal(access(other, F_OK), -1); /* a dangling link creates nothing */
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(mkfifo(path, 0600), 0);
-	refused(PROFILE_JSON, EINVAL, "not a regular file");
+	refused(EINVAL, "not a regular file");
 	assert_int_equal(unlink(path), 0);
-	assert_int_equal(profile_writer_open(directory, PROFILE_JSON, -1, -1, &w, &e), -EINVAL);
-	assert_int_equal(profile_writer_open("/dev/null", PROFILE_JSON, -1, -1, &w, &e), -EINVAL);
-	assert_int_equal(profile_writer_open("-", PROFILE_JSON, -1, -1, &w, &e), -EINVAL);
-	assert_int_equal(profile_writer_open("/nonexistent/x", PROFILE_JSON, -1, -1, &w, &e),
-			 -ENOENT);
+	assert_int_equal(profile_writer_open(directory, -1, -1, &w, &e), -EINVAL);
+	assert_int_equal(profile_writer_open("/dev/null", -1, -1, &w, &e), -EINVAL);
+	assert_int_equal(profile_writer_open("-", -1, -1, &w, &e), -EINVAL);
+	assert_int_equal(profile_writer_open("/nonexistent/x", -1, -1, &w, &e), -ENOENT);
 	assert_null(w);
 }
 
@@ -77,9 +74,9 @@ static void other_users_files_are_refused(void **state)
 	}
 	put_file("{\"type\":\"startup\",\"time\":1}\n");
 	assert_int_equal(chown(path, 65534, 65534), 0);
-	refused(PROFILE_JSON, EPERM, "belongs to another user");
+	refused(EPERM, "belongs to another user");
 	/* It is the invoking user's own. */
-	assert_int_equal(profile_writer_open(path, PROFILE_JSON, 65534, 65534, &w, NULL), 0);
+	assert_int_equal(profile_writer_open(path, 65534, 65534, &w, NULL), 0);
 	assert_int_equal(profile_writer_close(w), 0);
 	assert_string_equal(get_file(), "{\"type\":\"startup\",\"time\":1}\n");
 }
@@ -90,18 +87,18 @@ static void nothing_written_leaves_nothing(void **state)
 	struct stat st;
 
 	(void)state;
-	assert_int_equal(open_writer(PROFILE_JSON, &w, NULL), 0);
+	assert_int_equal(open_writer(&w, NULL), 0);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 0777 & ~0644, 0);
 	assert_int_equal(profile_writer_close(w), 0);
 	assert_int_equal(access(path, F_OK), -1);
 	/* What was there before stays, and so does what somebody put there meanwhile. */
 	put_file("");
-	assert_int_equal(open_writer(PROFILE_JSON, &w, NULL), 0);
+	assert_int_equal(open_writer(&w, NULL), 0);
 	assert_int_equal(profile_writer_close(w), 0);
 	assert_int_equal(access(path, F_OK), 0);
 	assert_int_equal(unlink(path), 0);
-	assert_int_equal(open_writer(PROFILE_JSON, &w, NULL), 0);
+	assert_int_equal(open_writer(&w, NULL), 0);
 	assert_int_equal(rename(path, other), 0);
 	put_file("mine");
 	assert_int_equal(profile_writer_close(w), 0);
@@ -114,8 +111,8 @@ static void two_runs_at_once_are_refused(void **state)
 	struct profile_writer *w = NULL;
 
 	(void)state;
-	assert_int_equal(open_writer(PROFILE_JSON, &w, NULL), 0);
-	refused(PROFILE_JSON, EBUSY, "another run");
+	assert_int_equal(open_writer(&w, NULL), 0);
+	refused(EBUSY, "another run");
 	assert_int_equal(access(path, F_OK), 0);
 	assert_int_equal(profile_writer_close(w), 0);
 }
@@ -158,7 +155,7 @@ static struct profile_writer *faster;
 /* Between our creation of the file and our lock it opens the file, and writes. */
 static void write_first(void)
 {
-	assert_int_equal(open_writer(PROFILE_JSON, &faster, NULL), 0);
+	assert_int_equal(open_writer(&faster, NULL), 0);
 	assert_int_equal(profile_write_startup(faster, &(struct profile_startup){.time = 2}), 0);
 }
 
@@ -172,7 +169,7 @@ static void another_run_that_ends_loses_nothing(void **state)
 	(void)state;
 	put_file("{\"type\":\"startup\",\"time\":1}\n");
 	before_lock = append_record;
-	assert_int_equal(open_writer(PROFILE_JSON, &w, NULL), 0);
+	assert_int_equal(open_writer(&w, NULL), 0);
 	assert_int_equal(profile_write_startup(w, &s), 0);
 	assert_int_equal(profile_writer_close(w), 0);
 	assert_int_equal(profile_read(&p, path, NULL), 0);
@@ -181,11 +178,11 @@ static void another_run_that_ends_loses_nothing(void **state)
 	profile_free(&p);
 	/* What has no name any more is not written to. */
 	before_lock = remove_file;
-	assert_int_equal(open_writer(PROFILE_JSON, &w, &e), -EBUSY);
+	assert_int_equal(open_writer(&w, &e), -EBUSY);
 	assert_non_null(strstr(e.text, "another run"));
 	/* Whoever creates it, it belongs to the one that has the lock. */
 	before_lock = write_first;
-	assert_int_equal(open_writer(PROFILE_JSON, &w, &e), -EBUSY);
+	assert_int_equal(open_writer(&w, &e), -EBUSY);
 	assert_int_equal(profile_writer_close(faster), 0);
 	assert_int_equal(profile_read(&p, path, NULL), 0);
 	assert_int_equal(p.n_runs, 1);

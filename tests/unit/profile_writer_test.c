@@ -51,7 +51,7 @@ static struct profile_addresses addresses[] = {
 static const struct profile logged = {
 	.samples = samples, .n_samples = 2, .addresses = addresses, .n_addresses = 1};
 
-static void write_all(enum profile_format format)
+static void write_all(void)
 {
 	struct profile_startup s = {.time = 123,
 				    .version = "1",
@@ -62,7 +62,7 @@ static void write_all(enum profile_format format)
 	struct profile_writer *w = NULL;
 	struct error e = {0};
 
-	assert_int_equal(open_writer(format, &w, &e), 0);
+	assert_int_equal(open_writer(&w, &e), 0);
 	assert_int_equal(profile_write_startup(w, &s), 0);
 	assert_int_equal(profile_write_experiment(w, &experiment, points, 3), 0);
 	assert_int_equal(
@@ -78,7 +78,7 @@ static void json_is_as_specified(void **state)
 	const char *text;
 
 	(void)state;
-	write_all(PROFILE_JSON);
+	write_all();
 	text = get_file();
 	assert_ptr_equal(strstr(text, "{\"type\":\"startup\",\"time\":123,\"cozbpf\":{\"version\":"
 				      "\"1\",\"command\":\"./a \\\"b\\\"\""),
@@ -107,30 +107,14 @@ static void json_is_as_specified(void **state)
 		"b\",\"build\":\"0f\",\"inode\":7,\"changed_ns\":9,\"counts\":\"10:3 1f4:39\"}\n"));
 }
 
-static void text_is_as_specified(void **state)
-{
-	(void)state;
-	write_all(PROFILE_COZ_TEXT);
-	assert_string_equal(get_file(),
-			    "startup\ttime=123\n"
-			    "experiment\tselected=/a/"
-			    "b.c:12\tspeedup=0.25\tduration=500000000\tselected-samples=17\n"
-			    "throughput-point\tname=p\tdelta=5\n"
-			    "throughput-point\tname=q \" ??\tdelta=1\n"
-			    "latency-point\tname=l\tarrivals=3\tdepartures=2\tdifference=-2\n"
-			    "runtime\ttime=777\n"
-			    "samples\tlocation=/a/b.c:12\tcount=40\n"
-			    "samples\tlocation=c.c:1\tcount=2\n");
-}
-
 static void what_is_written_reads_back(void **state)
 {
 	struct profile p = {0};
 	const struct profile_experiment *x;
 
 	(void)state;
-	write_all(PROFILE_JSON);
-	write_all(PROFILE_JSON); /* appended */
+	write_all();
+	write_all(); /* appended */
 	assert_int_equal(profile_read(&p, path, NULL), 0);
 	assert_int_equal(p.bad_lines, 0);
 	assert_int_equal(p.n_runs, 2);
@@ -187,7 +171,7 @@ static void places_read_back(void **state)
 						   i ? i : UINT64_MAX - 900ull * 899 / 2};
 	profile_addresses_add(&made, &of, places, 900);
 	assert_true(made.n_addresses > 1);
-	assert_int_equal(open_writer(PROFILE_JSON, &w, NULL), 0);
+	assert_int_equal(open_writer(&w, NULL), 0);
 	assert_int_equal(profile_write_log(w, &(struct profile_runtime){.time = 5}, &made), 0);
 	assert_int_equal(profile_writer_close(w), 0);
 	assert_int_equal(profile_read(&p, path, NULL), 0);
@@ -221,7 +205,7 @@ static void odd_numbers_stay_json(void **state)
 	struct profile p = {0};
 
 	(void)state;
-	assert_int_equal(open_writer(PROFILE_JSON, &w, NULL), 0);
+	assert_int_equal(open_writer(&w, NULL), 0);
 	for (size_t i = 0; i < 8; i++) {
 		x.speedup = odd[i];
 		assert_int_equal(profile_write_experiment(w, &x, NULL, 0), 0);
@@ -236,21 +220,6 @@ static void odd_numbers_stay_json(void **state)
 	profile_free(&p);
 }
 
-static void text_speedups_keep_apart_from_the_baseline(void **state)
-{
-	struct profile_experiment x = {.selected = "a", .speedup = 0.001};
-	struct profile_writer *w = NULL;
-
-	(void)state;
-	assert_int_equal(open_writer(PROFILE_COZ_TEXT, &w, NULL), 0);
-	assert_int_equal(profile_write_experiment(w, &x, NULL, 0), 0);
-	x.speedup = 1;
-	assert_int_equal(profile_write_experiment(w, &x, NULL, 0), 0);
-	assert_int_equal(profile_writer_close(w), 0);
-	assert_non_null(strstr(get_file(), "speedup=0.01\t"));
-	assert_non_null(strstr(get_file(), "speedup=1.00\t"));
-}
-
 /* A killed run's half line would stop a viewer. */
 static void torn_tails_are_mended(void **state)
 {
@@ -258,7 +227,7 @@ static void torn_tails_are_mended(void **state)
 
 	(void)state;
 	put_file("{\"type\":\"startup\",\"time\":1}\n{\"type\":\"experiment\",\"sel");
-	assert_int_equal(open_writer(PROFILE_JSON, &w, NULL), 0);
+	assert_int_equal(open_writer(&w, NULL), 0);
 	assert_int_equal(
 		profile_write_log(w, &(struct profile_runtime){.time = 5}, &(struct profile){0}),
 		0);
@@ -266,7 +235,7 @@ static void torn_tails_are_mended(void **state)
 	assert_string_equal(get_file(), "{\"type\":\"startup\",\"time\":1}\n{\"type\":\"runtime\","
 					"\"time\":5,\"samples\":0,\"unattributed\":0}\n");
 	put_file("{\"type\":\"startup\",\"time\":1}"); /* whole, but for its newline */
-	assert_int_equal(open_writer(PROFILE_JSON, &w, NULL), 0);
+	assert_int_equal(open_writer(&w, NULL), 0);
 	assert_int_equal(
 		profile_write_log(w, &(struct profile_runtime){.time = 5}, &(struct profile){0}),
 		0);
@@ -291,7 +260,7 @@ static void failed_writes_are_undone(void **state)
 
 	(void)state;
 	(void)signal(SIGXFSZ, SIG_IGN);
-	assert_int_equal(open_writer(PROFILE_JSON, &w, NULL), 0);
+	assert_int_equal(open_writer(&w, NULL), 0);
 	assert_int_equal(profile_write_experiment(w, &experiment, points, 3), 0);
 	assert_int_equal(stat(path, &before), 0);
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
@@ -327,24 +296,19 @@ static char *sample_path(const char *name)
  * what we write. */
 static void samples_survive_unchanged(void **state)
 {
-	static const struct {
-		const char *name;
-		enum profile_format format;
-	} files[] = {{"exact.jsonl", PROFILE_JSON},
-		     {"noisy.jsonl", PROFILE_JSON},
-		     {"exact.coz", PROFILE_COZ_TEXT}};
+	static const char *const files[] = {"exact.jsonl", "noisy.jsonl"};
 
 	(void)state;
-	for (size_t i = 0; i < 3; i++) {
+	for (size_t i = 0; i < 2; i++) {
 		struct profile_writer *w = NULL;
 		struct profile p = {0};
-		char *sample = sample_path(files[i].name), command[8192];
+		char *sample = sample_path(files[i]), command[8192];
 		struct profile_runtime t;
 
 		if (!sample)
 			skip();
 		assert_int_equal(profile_read(&p, sample, NULL), 0);
-		assert_int_equal(open_writer(files[i].format, &w, NULL), 0);
+		assert_int_equal(open_writer(&w, NULL), 0);
 		assert_int_equal(profile_write_startup(w, &p.runs[0]), 0);
 		for (size_t j = 0; j < p.n_experiments; j++)
 			assert_int_equal(profile_write_experiment(w, &p.experiments[j].x,
@@ -374,11 +338,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_teardown(json_is_as_specified, remove_files),
-		cmocka_unit_test_teardown(text_is_as_specified, remove_files),
 		cmocka_unit_test_teardown(what_is_written_reads_back, remove_files),
 		cmocka_unit_test_teardown(places_read_back, remove_files),
 		cmocka_unit_test_teardown(odd_numbers_stay_json, remove_files),
-		cmocka_unit_test_teardown(text_speedups_keep_apart_from_the_baseline, remove_files),
 		cmocka_unit_test_teardown(torn_tails_are_mended, remove_files),
 		cmocka_unit_test_teardown(failed_writes_are_undone, remove_files),
 		cmocka_unit_test_teardown(samples_survive_unchanged, remove_files),

@@ -326,7 +326,7 @@ static int find_copies(size_t copies, struct point_sites *ret, struct error *e)
 	assert_int_equal(code_map_open(text, &(struct code_scope){.functions = true}, &m, e), 0);
 	assert_int_equal(point_spec_parse("work", &p, e), 0);
 	p.exact = true;
-	r = point_find(m, 0, &p, "-p", ret, e);
+	r = point_find(m, 0, &p, ret, e);
 	point_spec_free(&p);
 	code_map_close(m);
 	forge_symbols_free(&symbols);

@@ -13,7 +13,6 @@ import tempfile
 import time
 
 import common
-import variants
 
 MOST = {100: 0.01, 1000: 0.03}  # of the throughput
 MOST_RSS_MB, MOST_CPU = 30, 0.005
@@ -141,7 +140,7 @@ def agreement(bench, where, split):
 def run(bench):
     with tempfile.TemporaryDirectory(prefix="cozbpf-bench-") as where:
         for name in ("calls", "split"):
-            variants.call(["gcc", "-O2", "-g", os.path.join(variants.HERE, "programs", f"{name}.c"), "-o", os.path.join(where, name)], where)
+            common.compiled(name, os.path.join(where, name))
         programs = {
             "computing": [bench.program("e2e", "cpu"), "8000"],
             "system calls": [os.path.join(where, "calls"), "4000000"],

@@ -79,17 +79,21 @@ def execute(command, limit):
     return out, err
 
 
+def compiled(name, path, flags=()):
+    """Builds a program of tools/bench/programs."""
+    source = os.path.join(ROOT, "tools", "bench", "programs", f"{name}.c")
+    execute(["gcc", "-O2", "-g", "-pthread", *flags, source, "-o", path], 60)
+
+
 class Profile:
-    """Startup keys, experiments (each with "points" by name), sums over them."""
+    """Experiments (each with "points" by name), sums over them."""
 
     def __init__(self, path):
-        self.startup, self.experiments = {}, []
+        self.experiments = []
         with open(path, encoding="utf-8") as lines:
             for line in lines:
                 record = json.loads(line)
-                if record["type"] == "startup":
-                    self.startup = record["cozbpf"]
-                elif record["type"] == "experiment":
+                if record["type"] == "experiment":
                     self.experiments.append({**record, "points": {}})
                 elif record["type"].endswith("-point"):
                     self.experiments[-1]["points"][record["name"]] = record
@@ -98,18 +102,6 @@ class Profile:
 
     def total(self, key):
         return sum(x.get(key, 0) for x in self.experiments)
-
-    def visits(self, name):
-        return sum(x["points"][name]["delta"] for x in self.experiments if name in x["points"])
-
-    def late(self):
-        """Hit to pause, ns: the median of the experiments' medians; 0 if no pause was caused by another thread."""
-        late = [x["late"] for x in self.experiments if x.get("late")]
-        return statistics.median(late) if late else 0
-
-    def foreign(self):
-        elapsed = self.total("elapsed")
-        return sum(x.get("foreign", 0) * x["elapsed"] for x in self.experiments) / elapsed if elapsed else 0
 
 
 class Bench:
@@ -200,7 +192,6 @@ def main(benchmarks, description):
     p.add_argument("--only", action="append", metavar="TEXT", help="cells whose names contain TEXT (repeatable), where there are many")
     p.add_argument("--minutes", type=float, help="soak, duty: how long (2; with --full 45)")
     p.add_argument("--cycles", type=int, help="soak: end after so many, if that is earlier (with --full 5000)")
-    p.add_argument("--verbose", action="store_true", help="more figures, where there are many")
     options = p.parse_args()
     unknown = [n for n in options.names if n not in benchmarks]
     if unknown:

@@ -11,7 +11,6 @@ import tempfile
 import time
 
 import common
-import variants
 
 DUTY = 2  # percent
 OFF, WIDE = 3.0, 3.0  # points
@@ -113,7 +112,7 @@ def run(bench):
         programs = []
         for name, flags in (("service", []), ("other", ["-DOTHER"])):
             programs.append(os.path.join(where, name))
-            variants.call(["gcc", "-O2", "-g", "-pthread", *flags, os.path.join(variants.HERE, "programs", "service.c"), "-o", programs[-1]], where)
+            common.compiled("service", programs[-1], flags)
         wanted = {p: truth(p, 5 if bench.full else 1) for p in programs}
         measure(bench, where, programs[:1], minutes, wanted)
         measure(bench, where, programs, minutes, wanted)

@@ -9,7 +9,6 @@ import os
 import tempfile
 
 import common
-import variants
 
 MOST = {"switches": 0.02, "no waits": 0.005}  # of the throughput
 
@@ -33,7 +32,7 @@ def interval(values):
 def run(bench):
     with tempfile.TemporaryDirectory(prefix="cozbpf-bench-") as where:
         switches = os.path.join(where, "switches")
-        variants.call(["gcc", "-O2", "-g", "-pthread", os.path.join(variants.HERE, "programs", "switches.c"), "-o", switches], where)
+        common.compiled("switches", switches)
         for name, words, options in (("another process", [], ["--follow", "none"]), ("another thread", ["thread"], [])):
             # Neighbours in time differ by a tenth on a shared machine: many short runs tell more than few long ones.
             values = throughputs(bench, 31 if bench.full else 5, [switches, "3", *words], "rounds_per_s", options)

@@ -497,7 +497,7 @@ static int find_places(const struct elf_object *o, struct line_table *lines,
 }
 
 static int find_in(const struct elf_object *o, struct line_table *lines, const struct point_spec *p,
-		   const char *option, struct point_sites *ret, struct error *e)
+		   struct point_sites *ret, struct error *e)
 {
 	struct error why = {.text = "out of memory"};
 	int r = find_places(o, lines, p, ret, &why);
@@ -505,32 +505,32 @@ static int find_in(const struct elf_object *o, struct line_table *lines, const s
 	if (r == 0)
 		return 0;
 	point_sites_free(ret);
-	return fail(e, -r, "%s %s: %s", option, p->name, why.text);
+	return fail(e, -r, "-p %s: %s", p->name, why.text);
 }
 
 /* By what the file itself and files of the host say. @found: with the container's debug file the
  * point was found. */
-static int find_strictly(struct code_map *code, size_t i, const struct point_spec *p,
-			 const char *option, bool found, struct point_sites *ret, struct error *e)
+static int find_strictly(struct code_map *code, size_t i, const struct point_spec *p, bool found,
+			 struct point_sites *ret, struct error *e)
 {
 	struct line_table *lines;
 	const struct elf_object *o = code_map_strict(code, i, &lines, e);
-	int r = o ? find_in(o, lines, p, option, ret, e) : -ENOEXEC;
+	int r = o ? find_in(o, lines, p, ret, e) : -ENOEXEC;
 
 	code_map_strict_done(code, i, r == 0);
 	if (r == 0 || !found)
 		return r;
 	e->text[0] = '\0';
 	return fail(e, EPERM,
-		    "%s %s: only a debug file of the container says where that is, and its root "
+		    "-p %s: only a debug file of the container says where that is, and its root "
 		    "could have chosen any place in a file that other containers have as well; "
 		    "use sampled:FUNCTION or sampled:FILE:LINE, or, if you trust it, copy it into "
 		    "a directory for --debug-dir",
-		    option, p->name);
+		    p->name);
 }
 
-int point_find(struct code_map *code, size_t i, const struct point_spec *p, const char *option,
-	       struct point_sites *ret, struct error *e)
+int point_find(struct code_map *code, size_t i, const struct point_spec *p, struct point_sites *ret,
+	       struct error *e)
 {
 	const struct elf_object *o = code_map_elf(code, i, e);
 	struct error why = {0};
@@ -540,14 +540,13 @@ int point_find(struct code_map *code, size_t i, const struct point_spec *p, cons
 	*ret = (struct point_sites){0};
 	if (!o)
 		return -ENOEXEC;
-	r = find_in(o, p->kind != POINT_USDT ? code_map_lines(code, i, NULL) : NULL, p, option, ret,
-		    &why);
+	r = find_in(o, p->kind != POINT_USDT ? code_map_lines(code, i, NULL) : NULL, p, ret, &why);
 	if (probed && elf_object_has_container_debug(o)) {
 		if (r == 0)
 			point_sites_free(ret);
 		*ret = (struct point_sites){0};
 		why = (struct error){0};
-		r = find_strictly(code, i, p, option, r == 0, ret, &why);
+		r = find_strictly(code, i, p, r == 0, ret, &why);
 	}
 	if (r == 0)
 		return 0;

@@ -33,10 +33,10 @@ struct point_sites {
 bool point_may_be_in(const struct code_map *code, const struct point_spec *p, size_t i);
 /* Where the point is in object @i: at least one site, each of which can be probed, cheap ones where
  * one is as good as another unless @p is exact; or code of a function whose samples count. -ENOENT,
- * -EINVAL, ...: it is not, @e names @option, the point, what is wrong and what is near. *ret is the
+ * -EINVAL, ...: it is not, @e names the point, what is wrong and what is near. *ret is the
  * caller's. */
-int point_find(struct code_map *code, size_t i, const struct point_spec *p, const char *option,
-	       struct point_sites *ret, struct error *e);
+int point_find(struct code_map *code, size_t i, const struct point_spec *p, struct point_sites *ret,
+	       struct error *e);
 void point_sites_free(struct point_sites *s); /* frees the contents */
 
 /* Finds the first statements of FILE:LINE in the object; their addresses are in *ret, the caller's.

@@ -270,7 +270,7 @@ static int parse(const char *text, struct point_spec *p, struct error *e)
 	size_t name_len;
 	int r;
 
-	/* The name goes into files whose text form has no escaping. */
+	/* Reports, and the formats of other tools, have a name within a line. */
 	for (const char *c = text; *c; c++)
 		if ((unsigned char)*c < 0x20 || *c == 0x7f)
 			return fail(e, EINVAL, "control characters are not allowed");

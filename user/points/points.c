@@ -24,13 +24,9 @@ static void choose_programs(struct points *ps)
 	ps->traced = needs & reported && tracepoints_preempted();
 	ps->multi =
 		needs & POINTS_NEED_PROBES && feature_usable("uprobe_multi", ps->options.disabled);
-	if (ps->multi) {
+	if (ps->multi)
 		(void)bpf_program__set_expected_attach_type(ps->skel->progs.progress_visit,
 							    (enum bpf_attach_type)UPROBE_MULTI);
-		(void)bpf_program__set_expected_attach_type(ps->skel->progs.slow_visit,
-							    (enum bpf_attach_type)UPROBE_MULTI);
-	}
-	(void)bpf_program__set_autoload(ps->skel->progs.slow_visit, ps->options.slow_probes);
 	(void)bpf_program__set_autoload(ps->skel->progs.progress_enter,
 					needs & POINTS_NEED_SYSCALL_ENTER && !ps->traced);
 	(void)bpf_program__set_autoload(ps->skel->progs.progress_leave,
@@ -98,7 +94,9 @@ int points_add(struct points *ps, const char *name, size_t *ret, struct error *e
 	return 0;
 }
 
-uint64_t points_sites_cost(const struct points *ps, const struct point_site *sites, size_t n)
+/* What a visit takes at the one of these sites that costs most, in ns: which will be visited most
+ * is not known. */
+static uint64_t cost_of_sites(const struct points *ps, const struct point_site *sites, size_t n)
 {
 	uint64_t most = 0;
 
@@ -111,7 +109,7 @@ uint64_t points_sites_cost(const struct points *ps, const struct point_site *sit
 int points_attach_sites(struct points *ps, size_t point, const struct point_site *sites, size_t n,
 			struct error *e)
 {
-	uint64_t cost = points_sites_cost(ps, sites, n);
+	uint64_t cost = cost_of_sites(ps, sites, n);
 	struct point *p = &ps->all[point];
 	struct point_probes u =
 		points_probes_of(ps, point, points_everywhere(ps) ? 0 : ps->pid, p->name);

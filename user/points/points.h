@@ -41,7 +41,6 @@ struct points_options {
 	size_t latencies;   /* how many pairs there will be (points_pair) */
 	bool later; /* one of these may be added while the run goes on; until then it costs nothing
 		     */
-	bool slow_probes;   /* the line may be slowed at its visits, by probes as well */
 	uint64_t sample_ns; /* a visit of a sampled point: what one sample stands for at the lowest
 			       rate */
 	const char *disabled; /* comma list of features to go without, or NULL */
@@ -143,9 +142,6 @@ int points_add(struct points *ps, const char *name, size_t *ret, struct error *e
  * effect in what is mapped by then and in what will be. */
 int points_attach_sites(struct points *ps, size_t point, const struct point_site *sites, size_t n,
 			struct error *e);
-/* What a visit takes at the one of these sites that costs most, in ns: which will be visited most
- * is not known. */
-uint64_t points_sites_cost(const struct points *ps, const struct point_site *sites, size_t n);
 int points_attach_syscall(struct points *ps, size_t point, unsigned int number, bool at_return,
 			  struct error *e);
 int points_attach_tracepoint(struct points *ps, size_t point, const char *category,

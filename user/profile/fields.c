@@ -4,10 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The table of a list whose first @n_coz fields are Coz's. */
-#define TABLE(list, n_coz)                                    \
-	{                                                     \
-		list, sizeof(list) / sizeof((list)[0]), n_coz \
+#define TABLE(list)                                    \
+	{                                              \
+		list, sizeof(list) / sizeof((list)[0]) \
 	}
 #define FIELD(type, member, kind, required)                            \
 	{                                                              \
@@ -44,9 +43,9 @@ static const struct field experiment_list[] = {
 	X(foreign, FIELD_SHARE, false),
 };
 #undef SUM
-const struct field_table experiment_fields = TABLE(experiment_list, 4);
+const struct field_table experiment_fields = TABLE(experiment_list);
 
-const struct field_table startup_time_fields = {&(const struct field)S(time, FIELD_U64), 1, 1};
+const struct field_table startup_time_fields = {&(const struct field)S(time, FIELD_U64), 1};
 
 static const struct field startup_list[] = {
 	S(version, FIELD_STRING),      S(command, FIELD_STRING),
@@ -61,13 +60,13 @@ static const struct field startup_list[] = {
 	S(chosen, FIELD_STRING),       S(choice, FIELD_STRING),
 	S(program, FIELD_STRING),
 };
-const struct field_table startup_fields = TABLE(startup_list, 0);
+const struct field_table startup_fields = TABLE(startup_list);
 
 static const struct field throughput_list[] = {
 	P(name, FIELD_STRING, true),
 	P(delta, FIELD_U64, true),
 };
-const struct field_table throughput_fields = TABLE(throughput_list, 2);
+const struct field_table throughput_fields = TABLE(throughput_list);
 
 /* Valid together or not at all, hence a table of their own with nothing optional. */
 static const struct field throughput_timing_list[] = {
@@ -75,19 +74,19 @@ static const struct field throughput_timing_list[] = {
 	P(last_ns, FIELD_U64, true),
 	P(effective_ns, FIELD_U64, true),
 };
-const struct field_table throughput_timing_fields = TABLE(throughput_timing_list, 0);
+const struct field_table throughput_timing_fields = TABLE(throughput_timing_list);
 
 /* Of experiments whose first part is not read. */
 const struct field_table throughput_settled_fields = {
-	&(const struct field)P(settled_delta, FIELD_U64, true), 1, 0};
+	&(const struct field)P(settled_delta, FIELD_U64, true), 1};
 
 /* Where not all visits were timed. */
 const struct field_table throughput_part_fields = {
-	&(const struct field)P(timed_visits, FIELD_U64, true), 1, 0};
+	&(const struct field)P(timed_visits, FIELD_U64, true), 1};
 
 /* Of points that cost something. */
 const struct field_table throughput_cost_fields = {&(const struct field)P(cost_ns, FIELD_U64, true),
-						   1, 0};
+						   1};
 
 static const struct field latency_list[] = {
 	P(name, FIELD_STRING, true),
@@ -95,27 +94,27 @@ static const struct field latency_list[] = {
 	P(departures, FIELD_U64, true),
 	P(difference, FIELD_I64, true),
 };
-const struct field_table latency_fields = TABLE(latency_list, 4);
+const struct field_table latency_fields = TABLE(latency_list);
 
 static const struct field latency_measured_list[] = {
 	L(sum_ns, FIELD_I64),	     L(unmatched, FIELD_U64), L(unended, FIELD_U64),
 	L(crossed, FIELD_U64),	     L(lost, FIELD_U64),      L(in_flight_begin, FIELD_I64),
 	L(in_flight_end, FIELD_I64),
 };
-const struct field_table latency_measured_fields = TABLE(latency_measured_list, 0);
+const struct field_table latency_measured_fields = TABLE(latency_measured_list);
 static const struct field runtime_list[] = {
 	FIELD(profile_runtime, time, FIELD_U64, true),
 	FIELD(profile_runtime, samples, FIELD_U64, false),
 	FIELD(profile_runtime, unattributed, FIELD_U64, false),
 };
-const struct field_table runtime_fields = TABLE(runtime_list, 1);
+const struct field_table runtime_fields = TABLE(runtime_list);
 
 /* Of runs in which there were such. */
 static const struct field chains_list[] = {
 	FIELD(profile_runtime, too_deep, FIELD_U64, false),
 	FIELD(profile_runtime, cut_short, FIELD_U64, false),
 };
-const struct field_table chains_fields = TABLE(chains_list, 0);
+const struct field_table chains_fields = TABLE(chains_list);
 
 /* Of runs that know what the machine had. */
 static const struct field machine_list[] = {
@@ -125,7 +124,7 @@ static const struct field machine_list[] = {
 	FIELD(profile_runtime, scope_cpu_ns, FIELD_U64, false),
 	FIELD(profile_runtime, foreign_cpu_ns, FIELD_U64, false),
 };
-const struct field_table machine_fields = TABLE(machine_list, 0);
+const struct field_table machine_fields = TABLE(machine_list);
 
 /* Of programs that came to their end. */
 static const struct field ended_list[] = {
@@ -133,7 +132,7 @@ static const struct field ended_list[] = {
 	FIELD(profile_runtime, user_ns, FIELD_U64, true),
 	FIELD(profile_runtime, system_ns, FIELD_U64, true),
 };
-const struct field_table ended_fields = TABLE(ended_list, 0);
+const struct field_table ended_fields = TABLE(ended_list);
 
 static const struct field samples_list[] = {
 	FIELD(profile_samples, location, FIELD_STRING, true),
@@ -144,14 +143,14 @@ static const struct field samples_list[] = {
 	FIELD(profile_samples, source, FIELD_STRING, false),
 	FIELD(profile_samples, object, FIELD_STRING, false),
 };
-const struct field_table samples_fields = TABLE(samples_list, 2);
+const struct field_table samples_fields = TABLE(samples_list);
 
 static const struct field elsewhere_list[] = {
 	FIELD(profile_elsewhere, object, FIELD_STRING, true),
 	FIELD(profile_elsewhere, count, FIELD_U64, true),
 	FIELD(profile_elsewhere, location, FIELD_STRING, false),
 };
-const struct field_table elsewhere_fields = TABLE(elsewhere_list, 0);
+const struct field_table elsewhere_fields = TABLE(elsewhere_list);
 
 static const struct field addresses_list[] = {
 	FIELD(profile_addresses, path, FIELD_STRING, true),
@@ -160,7 +159,7 @@ static const struct field addresses_list[] = {
 	FIELD(profile_addresses, changed_ns, FIELD_U64, false),
 	FIELD(profile_addresses, counts, FIELD_STRING, true),
 };
-const struct field_table addresses_fields = TABLE(addresses_list, 0);
+const struct field_table addresses_fields = TABLE(addresses_list);
 
 const char *const profile_class_names[PROFILE_CLASSES] = {"p50", "p90", "p99", "max"};
 
@@ -175,7 +174,7 @@ static const struct field slopes_list[] = {
 	FIELD(profile_slopes, own_ns, FIELD_U64, true),
 	FIELD(profile_slopes, places, FIELD_STRING, true),
 };
-const struct field_table slopes_fields = TABLE(slopes_list, 0);
+const struct field_table slopes_fields = TABLE(slopes_list);
 
 void fields_free(const struct field_table *t, void *record)
 {

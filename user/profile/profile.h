@@ -40,8 +40,7 @@ struct profile_startup {
 	uint64_t run_ns, user_ns, system_ns;
 };
 
-/* One experiment. The JSON key of each field is its name; in the text form only the first four
- * exist. */
+/* One experiment. The JSON key of each field is its name. */
 struct profile_experiment {
 	char *selected;	   /* "<file>:<line>" or, with function granularity, the function's name */
 	double speedup;	   /* 0..1 */

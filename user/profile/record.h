@@ -17,7 +17,6 @@ struct field {
 struct field_table {
 	const struct field *fields;
 	size_t n;
-	size_t n_coz; /* the first are Coz's, and all that the text form has; the rest is ours */
 };
 
 /* Everything of an experiment. */

@@ -3,16 +3,16 @@
 #pragma once
 
 #include "profile/record.h"
-#include "profile/writer.h"
 
-/* A record that is the fields of @t and no more; in the text form those of Coz, and where there are
- * none, nothing. */
-void render(FILE *out, enum profile_format format, const char *type, const struct field_table *t,
-	    const void *record);
-void render_startup(FILE *out, enum profile_format format, const struct profile_startup *s);
+#include <stdio.h>
+
+struct profile;
+
+/* A record that is the fields of @t and no more. */
+void render(FILE *out, const char *type, const struct field_table *t, const void *record);
+void render_startup(FILE *out, const struct profile_startup *s);
 /* With one record for each point. */
-void render_experiment(FILE *out, enum profile_format format, const struct profile_experiment *x,
+void render_experiment(FILE *out, const struct profile_experiment *x,
 		       const struct profile_point *points, size_t n_points);
 /* A run's time, and the samples and addresses of @p. */
-void render_log(FILE *out, enum profile_format format, const struct profile_runtime *t,
-		const struct profile *p);
+void render_log(FILE *out, const struct profile_runtime *t, const struct profile *p);

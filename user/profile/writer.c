@@ -23,7 +23,6 @@
 struct profile_writer {
 	int fd;
 	char *path;
-	enum profile_format format;
 	bool created; /* by us, so ours to remove again */
 	bool written;
 	off_t size;	    /* up to the end of the last whole record */
@@ -34,8 +33,8 @@ struct profile_writer {
 	size_t n_data;
 };
 
-/* True if the line is a profile record; *ret_format tells of which form. */
-static bool is_record(const char *line, size_t len, enum profile_format *ret_format)
+/* Is the line a record of a profile, in either form? */
+static bool is_record(const char *line, size_t len)
 {
 	struct json_tokener *tok = or_out_of_memory(json_tokener_new());
 	struct record rec;
@@ -45,19 +44,14 @@ static bool is_record(const char *line, size_t len, enum profile_format *ret_for
 		len--;
 	yes = record_parse(tok, line, len, &rec) == 0;
 	json_tokener_free(tok);
-	if (!yes)
-		return false;
-	record_free(&rec);
-	*ret_format = line[0] == '{' ? PROFILE_JSON : PROFILE_COZ_TEXT;
-	return true;
+	if (yes)
+		record_free(&rec);
+	return yes;
 }
 
-/* An existing file must begin with a record of the format that we are going to append. */
+/* An existing file must begin with a record, which must be JSON. */
 static int check_head(const struct profile_writer *w, char *buf, struct error *e)
 {
-	static const char *const names[] = {
-		[PROFILE_JSON] = "JSON lines", [PROFILE_COZ_TEXT] = "Coz's text form"};
-	enum profile_format found;
 	ssize_t n = pread_all(w->fd, buf, LOOK, 0);
 	const char *nl;
 
@@ -66,16 +60,17 @@ static int check_head(const struct profile_writer *w, char *buf, struct error *e
 	if (n == 0)
 		return 0; /* made by mktemp, say: nothing there to lose */
 	nl = memchr(buf, '\n', (size_t)n);
-	if (!is_record(buf, nl ? (size_t)(nl - buf) : (size_t)n, &found))
+	if (!is_record(buf, nl ? (size_t)(nl - buf) : (size_t)n))
 		return fail(e, EEXIST,
 			    "'%s' exists and is not a profile: not overwritten; choose another "
 			    "file with -o",
 			    w->path);
-	if (found != w->format)
-		return fail(e, EEXIST,
-			    "'%s' is a profile in %s, this run would write %s: choose another file "
-			    "with -o",
-			    w->path, names[found], names[w->format]);
+	if (buf[0] != '{')
+		return fail(
+			e, EEXIST,
+			"'%s' is a profile in Coz's text form, this run would write JSON lines: "
+			"choose another file with -o",
+			w->path);
 	return 0;
 }
 
@@ -85,7 +80,6 @@ static int check_tail(struct profile_writer *w, off_t size, char *buf)
 {
 	off_t at = size > (off_t)LOOK ? size - (off_t)LOOK : 0;
 	ssize_t n = pread_all(w->fd, buf, LOOK, (uint64_t)at);
-	enum profile_format found;
 	const char *nl, *last;
 
 	if (n < 0)
@@ -95,7 +89,7 @@ static int check_tail(struct profile_writer *w, off_t size, char *buf)
 		return 0;
 	nl = memrchr(buf, '\n', (size_t)n);
 	last = nl ? nl + 1 : buf;
-	if ((nl || at == 0) && is_record(last, (size_t)(buf + n - last), &found))
+	if ((nl || at == 0) && is_record(last, (size_t)(buf + n - last)))
 		w->needs_newline = true;
 	else if (nl)
 		w->size = at + (nl + 1 - buf);
@@ -170,8 +164,8 @@ static int open_existing(struct profile_writer *w, uid_t invoker, struct error *
 	return r ? fail(e, -r, "cannot read '%s': %s", path, strerror(-r)) : 0;
 }
 
-int profile_writer_open(const char *path, enum profile_format format, uid_t uid, gid_t gid,
-			struct profile_writer **ret, struct error *e)
+int profile_writer_open(const char *path, uid_t uid, gid_t gid, struct profile_writer **ret,
+			struct error *e)
 {
 	struct profile_writer *w;
 	int r = 0;
@@ -180,7 +174,7 @@ int profile_writer_open(const char *path, enum profile_format format, uid_t uid,
 		return fail(e, EINVAL,
 			    "a profile cannot be written to standard output: name a file with -o");
 	w = xcalloc(1, sizeof(*w));
-	*w = (struct profile_writer){.fd = -1, .path = xstrdup(path), .format = format};
+	*w = (struct profile_writer){.fd = -1, .path = xstrdup(path)};
 	w->out = xopen_memstream(&w->data, &w->n_data);
 	w->fd = open(path, O_RDWR | O_APPEND | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY,
 		     0644);
@@ -243,42 +237,28 @@ static int flush(struct profile_writer *w)
 
 int profile_write_startup(struct profile_writer *w, const struct profile_startup *s)
 {
-	render_startup(w->out, w->format, s);
+	render_startup(w->out, s);
 	return flush(w);
 }
 
 int profile_write_experiment(struct profile_writer *w, const struct profile_experiment *x,
 			     const struct profile_point *points, size_t n_points)
 {
-	render_experiment(w->out, w->format, x, points, n_points);
+	render_experiment(w->out, x, points, n_points);
 	return flush(w);
 }
 
 int profile_write_slopes(struct profile_writer *w, const struct profile_slopes *s)
 {
-	render(w->out, w->format, "slopes", &slopes_fields, s);
+	render(w->out, "slopes", &slopes_fields, s);
 	return flush(w);
 }
 
 int profile_write_log(struct profile_writer *w, const struct profile_runtime *t,
 		      const struct profile *p)
 {
-	render_log(w->out, w->format, t, p);
+	render_log(w->out, t, p);
 	return flush(w);
-}
-
-int profile_print_coz(FILE *out, const struct profile *p)
-{
-	struct profile_startup startup = {.time = p->n_runs ? p->runs[0].time : 0};
-
-	render_startup(out, PROFILE_COZ_TEXT, &startup);
-	for (size_t i = 0; i < p->n_experiments; i++) {
-		const struct profile_run_experiment *x = &p->experiments[i];
-
-		render_experiment(out, PROFILE_COZ_TEXT, &x->x, x->points, x->n_points);
-	}
-	render_log(out, PROFILE_COZ_TEXT, &(struct profile_runtime){.time = p->runtime_ns}, p);
-	return ferror(out) ? -EIO : 0;
 }
 
 int profile_writer_close(struct profile_writer *w)

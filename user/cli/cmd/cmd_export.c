@@ -9,15 +9,14 @@
 #include "cli/cmd/commands.h"
 #include "report/export/export.h"
 #include "cli/options/run_option_rows.h"
-#include "profile/writer.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum form { COZ, PPROF, TRACE, N_FORMS };
-static const char *const form_names[] = {[COZ] = "coz", [PPROF] = "pprof", [TRACE] = "trace", NULL};
+enum form { PPROF, TRACE, N_FORMS };
+static const char *const form_names[] = {[PPROF] = "pprof", [TRACE] = "trace", NULL};
 
 struct export_command {
 	bool help;
@@ -29,8 +28,7 @@ struct export_command {
 
 static const struct option_row rows[] = {
 	{"to", 0, "FORMAT",
-	 "coz: Coz's old text form, for its viewer\npprof: samples, for go tool pprof\ntrace: "
-	 "experiments over time, for Perfetto",
+	 "pprof: samples, for go tool pprof\ntrace: experiments over time, for Perfetto",
 	 option_choice, offsetof(struct export_command, form), .choices = form_names},
 	{"output", 'o', "FILE", "write a new FILE (standard output)", option_set_word,
 	 offsetof(struct export_command, output)},
@@ -71,14 +69,7 @@ static int write_form(FILE *out, void *arg)
 {
 	const struct export_command *c = arg;
 
-	switch (c->form) {
-	case COZ:
-		return profile_print_coz(out, c->profile);
-	case PPROF:
-		return write_pprof(out, c->profile);
-	default:
-		return export_trace(out, c->profile);
-	}
+	return c->form == PPROF ? write_pprof(out, c->profile) : export_trace(out, c->profile);
 }
 
 static int export(struct export_command *c)
@@ -113,7 +104,7 @@ int cmd_export(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (c.form == N_FORMS)
-		return log_error("export: which format? Say --to coz, --to pprof or --to trace");
+		return log_error("export: which format? Say --to pprof or --to trace");
 	if (first >= argc)
 		return log_error("export: which profile? Usage: cozbpf export --to FORMAT [-o "
 				 "FILE] PROFILE...");

@@ -16,6 +16,7 @@
 #include "kernel/counting/candidates.h"
 #include "kernel/refusal.h"
 #include "points/points.h"
+#include "profile/writer.h"
 #include "target/shim/image.h"
 #include "target/preload.h"
 #include "target/launch.h"
@@ -152,7 +153,6 @@ int run_open_session(struct run *r, struct error *e)
 	struct session_options so;
 	uid_t uid = r->identity.switches ? r->identity.uid : (uid_t)-1;
 	gid_t gid = r->identity.switches ? r->identity.gid : (gid_t)-1;
-	bool by_probe = r->purpose->slows && r->options.slow_by == RUN_SLOW_BY_PROBE;
 	int err;
 
 	err = process_check_numbers(e);
@@ -195,12 +195,11 @@ int run_open_session(struct run *r, struct error *e)
 		.points.disabled = r->options.disabled,
 		.points.latencies = r->options.n_latencies,
 		.config.inclusive = r->options.attribution == RUN_INCLUSIVE,
-		.points.needs = run_points_needs(r) | (by_probe ? POINTS_NEED_PROBES : 0),
+		.points.needs = run_points_needs(r),
 		.points.later = run_may_choose(r),
 		.config.waits = r->waits,
 		.config.slopes = run_wants_slopes(r),
 		.config.slows = r->purpose->slows,
-		.points.slow_probes = by_probe,
 		.calibrate = r->options.calibrate,
 		.trace = r->options.trace,
 	};
@@ -217,7 +216,7 @@ int run_open_session(struct run *r, struct error *e)
 	err = report_choice_check(&r->options.report, e);
 	if (err < 0 || r->purpose->no_file)
 		return err;
-	return profile_writer_open(r->options.output, r->options.format, uid, gid, &r->writer, e);
+	return profile_writer_open(r->options.output, uid, gid, &r->writer, e);
 }
 
 /* From here on there is a child. It waits before exec until everything is attached. */
@@ -457,11 +456,11 @@ int run_main(int argc, char **argv, const struct run_purpose *purpose)
 	int status;
 
 	target_save_signals();
-	if (run_options_parse(purpose->kind, purpose->rows, argc, argv, &options, &e) < 0)
+	if (run_options_parse(purpose->kind, purpose->slows, argc, argv, &options, &e) < 0)
 		return say(purpose, &e);
 	if (options.help) {
 		(void)puts(purpose->usage);
-		run_options_help(purpose->kind, purpose->rows, stdout);
+		run_options_help(purpose->kind, purpose->slows, stdout);
 		(void)puts(purpose->example);
 		run_options_free(&options);
 		return 0;

@@ -7,10 +7,8 @@
 #include "analysis/validation.h"
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "base/jit.h"
 #include "base/memory.h"
 #include "base/utf8.h"
-#include "base/waits.h"
 #include "base/log.h"
 #include "cli/cmd/commands.h"
 #include "cli/options/options.h"
@@ -26,27 +24,12 @@ static const double speedups[] = {0.1, 0.2, 0.3, 0.4, 0.5, 0.25, 0.25, 0.5, 0.5}
 #define N_SPEEDUPS (sizeof(speedups) / sizeof(speedups[0]))
 #define N_SLOW 4 /* the last ones */
 
-static const char *const slow_by_names[] = {"probe", "samples", NULL};
-
-static const struct option_row rows[] = {
-	{"slow-by", 0, "HOW",
-	 "slow the line at each visit by a probe that spins, if that\n"
-	 "takes less than 2 % of the run, else at each sample in it\n"
-	 "(probe); or at each sample in any case (samples) (probe)",
-	 option_choice, offsetof(struct run_options, slow_by), .choices = slow_by_names},
-	{NULL},
-};
-
 static int prepare(struct run_options *o, struct error *e)
 {
 	if (!o->fixed_line)
 		return fail(e, EINVAL,
 			    "validate: which line? cozbpf validate -l FILE:LINE [OPTION]... [--] "
 			    "COMMAND...");
-	/* A wait is made longer where its samples are booked; there is no code in it. Nor can a
-	 * probe be put into code that is in no file. */
-	if (wait_of(o->fixed_line, NULL) || jit_is_name(o->fixed_line))
-		o->slow_by = RUN_SLOW_BY_SAMPLES;
 	memcpy(o->grid, speedups, sizeof(speedups));
 	o->n_grid = N_SPEEDUPS;
 	o->n_slow = N_SLOW;
@@ -137,7 +120,7 @@ static int print(FILE *out, void *arg)
 {
 	const struct told *t = arg;
 	const struct validation *v = t->v;
-	_cleanup_free_ char *slowed = run_slowing_text(t->run), *outcome = outcome_text(v);
+	_cleanup_free_ char *outcome = outcome_text(v);
 	_cleanup_free_ char *head = xasprintf(
 		"Validation of %s, %zu experiment%s: effect on the time per visit in "
 		"points, below 0 it takes longer; 95 %% intervals",
@@ -145,7 +128,6 @@ static int print(FILE *out, void *arg)
 
 	put(out, t, "", head);
 	print_figures(out, v);
-	put(out, t, "  ", slowed);
 	put(out, t, "", outcome);
 	return 0;
 }
@@ -181,7 +163,6 @@ int cmd_validate(int argc, char **argv)
 		.report = report,
 		.slows = true,
 		.no_file = true,
-		.rows = rows,
 	};
 
 	return run_main(argc, argv, &validating);

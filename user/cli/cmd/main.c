@@ -30,7 +30,7 @@ static const struct {
 	 "say what a change was worth, and whether a prediction came true"},
 	{"merge", cmd_merge, "-o FILE PROFILE...",
 	 "put the runs of several profiles into one file"},
-	{"export", cmd_export, "--to coz|pprof|trace [-o FILE] PROFILE...",
+	{"export", cmd_export, "--to pprof|trace [-o FILE] PROFILE...",
 	 "write profiles in formats of other tools"},
 	{"collect", cmd_collect, "[OPTION]...",
 	 "sample the machine, always, and count in a database (root)"},
@@ -138,7 +138,7 @@ int main(int argc, char **argv)
 	clock_find_namespace();
 	keep_memory();
 	identity_find_invoker();
-	(void)setlocale(LC_CTYPE, ""); /* decides between UTF-8 and ASCII */
+	(void)setlocale(LC_CTYPE, ""); /* UTF-8 or ASCII; numbers keep their point */
 	status = dispatch(argc, argv);
 	errno = EIO;
 	if (status != EXIT_OURS && (fflush(stdout) || ferror(stdout)))

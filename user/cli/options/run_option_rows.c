@@ -20,7 +20,6 @@ static const char *const pay_names[] = {"auto", "sleep", "hold", "spin", NULL};
 static const char *const sync_names[] = {"sched", "pthread", NULL};
 static const char *const color_names[] = {"auto", "always", "never", NULL};
 static const char *const status_names[] = {"auto", "view", "plain", "none", NULL};
-static const char *const format_names[] = {"json", "coz", NULL};
 static const char *const granularity_names[] = {"auto", "line", "function", NULL};
 static const char *const attribution_names[] = {"first", "inclusive", NULL};
 static const char *const feature_names[] = {
@@ -444,8 +443,6 @@ const struct option_row run_option_rows[] = {
 	 option_choice, offsetof(struct run_options, attribution), .choices = attribution_names},
 	{"output", 'o', "FILE", "append the profile to FILE (" RUN_DEFAULT_OUTPUT ")", set_output,
 	 .not_for = NOT_VALIDATE},
-	{"format", 'f', "FORMAT", "json, or coz for its older viewers (json)", option_choice,
-	 offsetof(struct run_options, format), .choices = format_names, .not_for = NOT_VALIDATE},
 	{"duration", 'd', "TIME",
 	 "end the program (SIGTERM) and the profile after TIME: 10 or\n10s, 2m, 1h (0: when the "
 	 "program ends by itself)",

@@ -33,23 +33,23 @@ bool color_wanted(enum color_when when, int fd)
 	return isatty(fd) == 1;
 }
 
-/* The command's own options, those of run that it has as well, and @more, which validate has. */
-static struct option_row *rows_of(enum run_kind kind, const struct option_row *more, size_t *ret_n)
+/* The options of the scope, and those of run that the command has as well. */
+static struct option_row *rows_of(enum run_kind kind, bool validates, size_t *ret_n)
 {
 	const struct option_row tables[] = {
 		{.include = scope_option_rows(kind)},
-		{.include = run_option_rows, .without = 1U << kind | (more ? NOT_VALIDATE : 0)},
-		{.include = more},
+		{.include = run_option_rows,
+		 .without = 1U << kind | (validates ? NOT_VALIDATE : 0)},
 		{NULL},
 	};
 
 	return options_all(tables, ret_n);
 }
 
-void run_options_help(enum run_kind kind, const struct option_row *more, FILE *out)
+void run_options_help(enum run_kind kind, bool validates, FILE *out)
 {
 	size_t n;
-	_cleanup_free_ struct option_row *rows = rows_of(kind, more, &n);
+	_cleanup_free_ struct option_row *rows = rows_of(kind, validates, &n);
 
 	options_help(out, rows);
 }
@@ -181,7 +181,7 @@ const char *run_options_misplaced(const struct run_options *o)
 	return NULL;
 }
 
-int run_options_parse(enum run_kind kind, const struct option_row *more, int argc, char **argv,
+int run_options_parse(enum run_kind kind, bool validates, int argc, char **argv,
 		      struct run_options *ret, struct error *e)
 {
 	_cleanup_free_ struct option_row *rows = NULL;
@@ -191,7 +191,6 @@ int run_options_parse(enum run_kind kind, const struct option_row *more, int arg
 		.words = argv,
 		.command = argv,
 		.output = RUN_DEFAULT_OUTPUT,
-		.format = PROFILE_JSON,
 		.fixed_speedup = -1,
 		.cool_off_ns = DEFAULT_COOL_OFF_MS * NSEC_PER_MSEC,
 		.signo = DEFAULT_SIGNAL,
@@ -201,7 +200,7 @@ int run_options_parse(enum run_kind kind, const struct option_row *more, int arg
 
 	for (int percent = DEFAULT_STEP_PERCENT; percent <= 100; percent += DEFAULT_STEP_PERCENT)
 		o.grid[o.n_grid++] = percent / 100.0;
-	rows = rows_of(kind, more, &n_rows);
+	rows = rows_of(kind, validates, &n_rows);
 	r = parse_words(rows, &o, argc, argv, e);
 	if (r == 0 && !o.help)
 		r = check(&o, e);

@@ -6,7 +6,6 @@
 #include "cli/options/scope_options.h"
 #include "cli/options/stop_spec.h"
 #include "program/elf/debug_options.h"
-#include "profile/writer.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,7 +23,6 @@ struct option_row;
 enum run_pay { RUN_PAY_AUTO, RUN_PAY_SLEEP, RUN_PAY_HOLD, RUN_PAY_SPIN };
 enum run_attribution { RUN_FIRST, RUN_INCLUSIVE };
 enum run_sync { RUN_SYNC_SCHED, RUN_SYNC_PTHREAD };
-enum run_slow_by { RUN_SLOW_BY_PROBE, RUN_SLOW_BY_SAMPLES };
 enum run_granularity { RUN_BY_EITHER, RUN_BY_LINE, RUN_BY_FUNCTION };
 enum color_when { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
 
@@ -70,9 +68,8 @@ struct run_options {
 	size_t n_latencies;
 	struct option_words sources, binaries; /* --source and --binary globs in order */
 	struct debug_options
-		lines;	    /* --debug-dir, --source-prefix in order; the arrays are owned */
-	const char *output; /* never empty */
-	enum profile_format format;
+		lines;	      /* --debug-dir, --source-prefix in order; the arrays are owned */
+	const char *output;   /* never empty */
 	uint64_t duration_ns; /* after it the program is ended; 0: until it ends by itself */
 	uint64_t runs;	      /* measure from end to end, so often; 0: not */
 	uint64_t repeat; /* start a program that ends again, so many runs in all; REPEAT_AUTO: until
@@ -113,25 +110,24 @@ struct run_options {
 	const char *output_to; /* what the program prints is appended to this file; NULL: it has our
 				  standard output and error */
 	struct report_choice report;
-	const char *disabled;	  /* --disable: comma list of feature names, or NULL */
-	const char *trace;	  /* --trace-payments: a new file, for developers, or NULL */
-	bool calibrate;		  /* --calibrate: measure what payments cost anew */
-	enum run_slow_by slow_by; /* of validate */
+	const char *disabled; /* --disable: comma list of feature names, or NULL */
+	const char *trace;    /* --trace-payments: a new file, for developers, or NULL */
+	bool calibrate;	      /* --calibrate: measure what payments cost anew */
 };
 
 /* Reads argv[1..] of run, attach (PID[,PID...] among the options) or system; argv[0] is the
- * command's name. @more: options of a command's own beside those of run, or NULL. "--" and "---"
+ * command's name. @validates: without the options that validate does not have. "--" and "---"
  * end the options, and so does the first word that is none. Negative errno with @e set for an
  * unknown option, a malformed value, or no command. The contents of *ret are the caller's
  * (run_options_free). */
-int run_options_parse(enum run_kind kind, const struct option_row *more, int argc, char **argv,
+int run_options_parse(enum run_kind kind, bool validates, int argc, char **argv,
 		      struct run_options *ret, struct error *e);
 void run_options_free(struct run_options *o); /* frees the contents, not @o */
 /* A word behind the program's name that reads like an option of ours, which it is not there: of a
  * run that has no point. NULL: there is none. */
 const char *run_options_misplaced(const struct run_options *o);
-/* What --help prints of the options. @more as for run_options_parse. */
-void run_options_help(enum run_kind kind, const struct option_row *more, FILE *out);
+/* What --help prints of the options. @validates as for run_options_parse. */
+void run_options_help(enum run_kind kind, bool validates, FILE *out);
 
 /* "first", "inclusive". */
 const char *run_attribution_name(enum run_attribution attribution);

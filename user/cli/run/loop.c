@@ -318,8 +318,7 @@ static int on_time(struct loop *l, uint64_t now, uint64_t *ret_next, struct erro
 	}
 	if (run_stop_if(r, now))
 		return run_stop(r, now, e);
-	err = run_choose_step(r, now, ret_next) && run_may_try(r) &&
-			      run_slowing_step(r, now, ret_next)
+	err = run_choose_step(r, now, ret_next) && run_may_try(r)
 		      ? runner_step(r->runner, now, ret_next)
 		      : 0;
 	if (err < 0)

@@ -78,7 +78,7 @@ static void say_inlined(const struct run *r, struct run_point *x, const struct p
 static int try_object(struct run *r, size_t i, const struct point_spec *p, struct error *e)
 {
 	struct point_sites sites;
-	int err = point_find(r->code, i, p, "-p", &sites, e);
+	int err = point_find(r->code, i, p, &sites, e);
 
 	if (err == 0)
 		err = check_shared(r, p, &sites, e);
@@ -322,7 +322,7 @@ static int attach_to_object(struct run *r, struct run_point *x, const struct poi
 	struct point_sites sites;
 	int err;
 
-	err = point_find(r->code, i, p, "-p", &sites, e);
+	err = point_find(r->code, i, p, &sites, e);
 	if (err < 0) {
 		code_map_let_go(r->code, i);
 		x->seen |= p->binary != NULL;
@@ -382,7 +382,7 @@ static int say_shared_line(struct run *r, struct run_point *x, const struct poin
 
 		if (!point_may_be_in(r->code, p, i))
 			continue;
-		err = point_find(r->code, i, p, "-p", &sites, e);
+		err = point_find(r->code, i, p, &sites, e);
 		if (err == 0)
 			err = check_shared(r, p, &sites, e);
 		if (err == 0)

@@ -50,21 +50,10 @@ struct run_purpose {
 	/* All of it, to the exit status: what fails is told by @e. NULL: starts a program and ends
 	 * with it */
 	int (*run)(struct run *r, struct error *e);
-	int (*report)(struct run *r);  /* prints what came of it; the exit status, or negative: the
-					  program's own */
-	bool slows;		       /* experiments may slow the line for real */
-	bool no_file;		       /* no profile is written */
-	const struct option_row *rows; /* options of its own, beside those of run; NULL: none */
-};
-
-/* How `cozbpf validate` slows the line: it is found out before the first experiment whether a probe
- * at each visit will do. */
-struct run_slowing {
-	enum run_slowing_state { SLOWING_LOOKS, SLOWING_MEASURES, SLOWING_DECIDED } state;
-	bool by_probe;
-	char why[512]; /* by samples though a probe was asked for: the end of a sentence; else "" */
-	uint64_t begun_ns, took_ns; /* of the experiment that found it out */
-	uint64_t due_ns;
+	int (*report)(struct run *r); /* prints what came of it; the exit status, or negative: the
+					 program's own */
+	bool slows;		      /* experiments may slow the line for real */
+	bool no_file;		      /* no profile is written */
 };
 
 /* Naming samples while an experiment is under way, for as long as that finds out something about
@@ -153,7 +142,6 @@ struct run {
 	bool said_unmatched; /* that an option of the scope matches nothing so far, or that all
 				match */
 	unsigned int warned; /* a bit for each kind of warning that was said */
-	struct run_slowing slowing; /* only where the purpose slows */
 	struct run_discovery discovery;
 	struct candidates *candidates; /* of a run without a point; NULL: not begun */
 	bool decided; /* which points there are, but for those of coz.h: experiments may begin */
@@ -346,12 +334,6 @@ bool run_choose_step(struct run *r, uint64_t now, uint64_t *ret_next);
 void run_choose_end(struct run *r);
 /* What was seen in a run without a point. *ret is the run's. */
 size_t run_proposals(const struct run *r, const struct candidate **ret);
-
-/* slowing.c: may experiments begin? Else *ret_next is lowered to when to ask again. Only of runs
- * that slow the line. */
-bool run_slowing_step(struct run *r, uint64_t now, uint64_t *ret_next);
-/* By what the line was slowed. Before the session is closed. The caller's. */
-char *run_slowing_text(const struct run *r);
 
 /* record.c: the run's records go to the file and are kept for the report. The first one says which
  * point was chosen: it is written when that is decided (run_begin_profile). */

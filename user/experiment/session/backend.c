@@ -159,7 +159,6 @@ static int begin(void *b, const struct backend_setup *setup)
 	a->for_cpu = 0;
 	for (size_t i = 0; i < setup->n_intervals; i++)
 		a->for_cpu |= setup->intervals[i].lo == ABI_CODE_WAITS(ABI_WAIT_CPU, 0);
-	slowing_begin(s, setup->slow, epoch);
 	s->begun_points = (struct backend_totals){0};
 	r = events_adaptable(s) ? points_read(&s->points, s->epoch, &s->begun_points) : 0;
 	if (r < 0)

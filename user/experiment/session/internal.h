@@ -116,9 +116,6 @@ struct session {
 	struct bpf_link *links[11]; /* edges, or what --sync pthread has in their stead */
 	struct bpf_link *iter;
 	struct points points;
-	struct point slow_probes; /* where each visit of the line can be made longer; none: it is
-				     slowed by samples */
-	struct abi_totals slow_begin; /* the totals when they came */
 	struct bpf_link *loader; /* the probe of the dynamic linker, and what it has told; NULL: not
 				    watched */
 	struct ring_buffer *loads;
@@ -216,10 +213,6 @@ int loopback_follow(struct session *s, struct error *e);
 void loopback_close(struct session *s); /* not followed: allowed */
 /* Detaches the events if nothing needs them. Between experiments. */
 void loopback_maintain(struct session *s);
-
-/* slowing.c: where the experiment @epoch is to slow the line by @share (0..1) and probes are there
- * to do it, leaves it to them. */
-void slowing_begin(struct session *s, double share, uint64_t epoch);
 
 /* loader.c */
 void loader_close(struct session *s);

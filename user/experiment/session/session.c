@@ -162,7 +162,6 @@ void session_close(struct session *s)
 	stolen_close(s);
 	quotas_free(s->quotas);
 	events_close(s);
-	session_slow_by_samples(s);
 	points_close(&s->points);
 	slopes_unmap(s);
 	sync_close(s);

@@ -13,7 +13,6 @@ struct elf_object;
 struct error;
 struct feature;
 struct session;
-struct slowing_seen;
 
 struct session_options {
 	/* The caller's are payer, signo, sync, many, all_execs, kernel_base (code_kernel_base),
@@ -27,9 +26,8 @@ struct session_options {
 	uint64_t seed;	 /* of the sampling periods */
 	bool one_only;	 /* of many: children of the process that session_attach names are not
 			    followed */
-	struct points_options points; /* slow_probes: for session_slow_at, takes POINTS_NEED_PROBES
-				       * and slows; sample_ns is set by session_open; disabled is
-				       * for all of the session */
+	struct points_options points; /* sample_ns is set by session_open; disabled is for all of
+				       * the session */
 	const char *trace; /* a new file to write every stop to that is booked (trace.c), or NULL */
 	bool calibrate;	   /* anew, whatever an earlier run has found */
 };
@@ -139,17 +137,6 @@ void session_find_counters(struct session *s);
 
 /* The calls of experiment/backend.h; the backend pointer is the session. */
 extern const struct backend_ops session_backend;
-
-/* Experiments that slow the line make each visit longer, at these places, by the asked share of the
- * time that a visit takes on average; without this, each sample in the line stops its thread.
- * Before that, an experiment at 0 % has to show how long visits take, and all others go on to; the
- * places cost what progress points there do, in all experiments. After session_attach. */
-int session_slow_at(struct session *s, const struct point_site *sites, size_t n, struct error *e);
-/* No longer. Takes a tenth of a second. */
-void session_slow_by_samples(struct session *s);
-/* What the experiments since session_slow_at have shown; elapsed_ns and most are the caller's to
- * set. */
-int session_slowed(struct session *s, struct slowing_seen *ret);
 
 /* What BPF and the controller tell each other of a run: the last exit, for example, and what
  * payments and samples cost. */

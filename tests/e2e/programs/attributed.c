@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: BSD-2-Clause
-/* Work for bench `attribution`: lines in scope that spend their time in the C library, in libm and,
- * by attributed_more.cc, in libstdc++, beside some of their own. Prints the CPU time that each part
- * took: NAME_ns=N, where NAME is the function; a comparison that the C library calls back belongs
- * to `sort`. Says first who it is, pid=N, and waits for a second and a half, for others to look at
- * it. usage: attributed SECONDS */
+/* Lines in scope that spend their time in the C library, in libm and, by attributed_more.cc, in
+ * libstdc++, beside some of their own. Prints the CPU time that each part took: NAME_ns=N, where
+ * NAME is the function; a comparison that the C library calls back belongs to `sort`. Built by
+ * attribution.py. usage: attributed SECONDS */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #define KEEP __attribute__((noinline))
 #define NUMBERS 4000
@@ -147,9 +145,6 @@ int main(int argc, char **argv)
 	double end;
 	uint64_t x = 1;
 
-	printf("pid=%d\n", (int)getpid());
-	fflush(stdout);
-	usleep(1500000);
 	end = now(CLOCK_MONOTONIC) + (argc > 1 ? atof(argv[1]) : 1);
 	for (int i = 0; i < NUMBERS; i++) {
 		x = mix(x);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-2-Clause
-// The part of bench `attribution` that is in C++: templates of the library, which are the library's lines wherever they end up, and
+// The part of attributed.c that is in C++: templates of the library, which are the library's lines wherever they end up, and
 // functions of libstdc++, some of which call the C library in turn.
 #include <algorithm>
 #include <map>
