@@ -165,7 +165,7 @@ class Runner:
         if self.options.again:
             return self.read(path, speedups), ""
         line = [*case.options] if together else ["--fixed-line", place_of(case), *case.options]
-        command = ["-q", "--no-report", "-f", "json", "-o", path, "-p", "progress", *line, "--seed", str(self.seed)]
+        command = ["-q", "--no-report", "-o", path, "-p", "progress", *line, "--seed", str(self.seed)]
         if len(speedups) == 1:
             command += ["--fixed-speedup", str(speedups[0])]
         elif not self.options.default:
