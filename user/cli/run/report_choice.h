@@ -19,5 +19,5 @@ int report_choice_fd(const struct report_choice *c);
 /* Has @fill write that text. Negative errno with @e set. */
 int report_choice_write(const struct report_choice *c, int (*fill)(FILE *out, void *arg), void *arg,
 			struct error *e);
-/* An HTML file of ours: another file at @path that is none is not replaced. */
+/* A new HTML report at @path. It replaces an older report there, and no other file. */
 struct replace_file report_choice_html(const char *path, bool is_private);
